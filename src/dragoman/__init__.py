@@ -1,0 +1,1 @@
+"""One small, fast, typed client for every large language model."""

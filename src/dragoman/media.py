@@ -1,0 +1,29 @@
+"""What kind of file some bytes are, by how they begin."""
+
+__all__ = ["media_type_of"]
+
+_BEGINNINGS: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"%PDF-", "application/pdf"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"OggS", "audio/ogg"),
+    (b"fLaC", "audio/flac"),
+)
+# RIFF holds several kinds; the name stands after the length.
+_RIFF_KINDS = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+
+
+def media_type_of(data: bytes) -> str | None:
+    """The media type of a file we know by sight, or None."""
+    for beginning, media_type in _BEGINNINGS:
+        if data.startswith(beginning):
+            return media_type
+    if data[:4] == b"RIFF":
+        return _RIFF_KINDS.get(data[8:12])
+    if data[4:8] == b"ftyp":
+        return "video/mp4"
+    return None
