@@ -1,0 +1,68 @@
+"""Named adjustments that a provider's row may ask for, where no quirk field can say it.
+
+A dialect is a pure function; the row lists its name. `EFFORT_DIALECTS` say how hard to think in
+the words of one API, `BODY_DIALECTS` reshape a finished Chat Completions body.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ..effort import OFF
+from ..target import Family
+from .thinking import effort_word
+
+__all__ = ["BODY_DIALECTS", "EFFORT_DIALECTS"]
+
+Body = dict[str, Any]
+
+
+def _reasoning_effort(family: Family, level: int) -> Body:
+    return {"reasoning_effort": effort_word(family, level)}
+
+
+def _reasoning_object(family: Family, level: int) -> Body:
+    return {"reasoning": {"effort": effort_word(family, level)}}
+
+
+def _thinking_switch(family: Family, level: int) -> Body:
+    """`thinking: {type}` with a word beside it for the families that take one."""
+    if level == OFF:
+        return {"thinking": {"type": "disabled"}}
+    word = effort_word(family, level)
+    return {"thinking": {"type": "enabled"}} | ({"reasoning_effort": word} if word else {})
+
+
+def _reasoning_switch(family: Family, level: int) -> Body:
+    """`reasoning: {enabled}` with a word beside it for the families that take one."""
+    if level == OFF:
+        return {"reasoning": {"enabled": False}}
+    word = effort_word(family, level)
+    return {"reasoning": {"enabled": True}} | ({"reasoning_effort": word} if word else {})
+
+
+def _template_switch(family: Family, level: int) -> Body:
+    """Servers that hand the switch to the model's chat template."""
+    return {"chat_template_kwargs": {"enable_thinking": level != OFF}}
+
+
+EFFORT_DIALECTS: dict[str, Callable[[Family, int], Body]] = {
+    "reasoning_effort": _reasoning_effort,
+    "reasoning_object": _reasoning_object,
+    "thinking_switch": _thinking_switch,
+    "reasoning_switch": _reasoning_switch,
+    "template_switch": _template_switch,
+}
+
+
+def _flat_content(body: Body) -> Body:
+    """Text parts joined into one string, for servers that take no lists where no media stands."""
+    for message in body["messages"]:
+        content = message.get("content")
+        if isinstance(content, list) and all(part.get("type") == "text" for part in content):
+            message["content"] = "".join(part["text"] for part in content)
+    return body
+
+
+BODY_DIALECTS: dict[str, Callable[[Body], Body]] = {
+    "flat_content": _flat_content,
+}

@@ -1,0 +1,586 @@
+"""OpenAI Chat Completions, and everyone who imitates it.
+
+Reads what the imitators really send: reasoning in five places, calls without ids or indexes,
+usage in the last chunk or beside it, errors inside a 200. Sends what the owner documents, less
+what a provider's quirks take away.
+"""
+
+from base64 import b64decode, b64encode
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from ..errors import ApiError, InvalidResponse, Misuse
+from ..events import TextStart, ThinkingStart
+from ..exchange import FinishReason, Note, Request, Response, ToolSpec
+from ..http import HttpRequest, HttpResponse
+from ..media import media_type_of
+from ..messages import (
+    Audio,
+    Document,
+    Image,
+    Message,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    render_blocks_as_text,
+)
+from ..target import Target
+from ..usage import Usage, token_count
+from .decoder import StreamDecoder, decode_whole
+from .dialects import BODY_DIALECTS, EFFORT_DIALECTS
+from .failure import Complaint, api_error, complaint_in
+from .framing import Frame, SseFramer
+from .reading import mapping, read_json, sequence, string, write_json
+from .schema import OPENAI_STRICT, compile_schema
+from .scribe import Scribe
+
+__all__ = ["chat_decoder", "decode_chat", "decode_error", "encode_chat"]
+
+# ── request ─────────────────────────────────────────────────────────────────────────────────────
+
+_AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+
+
+def encode_chat(request: Request, target: Target, notes: list[Note]) -> HttpRequest:
+    """The HTTP request that asks this; what cannot be carried as asked is noted."""
+    body = _options(request, target, notes)
+    body["messages"] = [wire for message in request.messages for wire in _messages(message, target, notes)]
+    body |= _tools(request, target, notes)
+    for name in target.quirks.body_dialects:
+        body = BODY_DIALECTS[name](body)
+    if request.options.extra is not UNSET:
+        body |= request.options.extra
+    return HttpRequest(
+        url=f"{target.base_url}/chat/completions",
+        body=write_json(body),
+        headers=(("content-type", "application/json"), *target.headers),
+    )
+
+
+def _options(request: Request, target: Target, notes: list[Note]) -> dict[str, Any]:
+    options, quirks = request.options, target.quirks
+    given = {
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "top_k": options.top_k,
+        quirks.max_tokens_field: options.max_tokens,
+        quirks.seed_field: options.seed,
+        "stop": options.stop,
+        "metadata": options.metadata,
+        "service_tier": options.service_tier,
+    }
+    body: dict[str, Any] = {"model": target.model}
+    body |= {name: value for name, value in given.items() if value is not UNSET}
+    if options.effort_level:
+        body |= EFFORT_DIALECTS[quirks.effort_dialect](target.family, options.effort_level)
+    if options.response_schema is not UNSET:
+        body["response_format"] = _response_format(options.response_schema, target, notes)
+    if request.stream:
+        body["stream"] = True
+        if quirks.accepts_stream_options:
+            body["stream_options"] = {"include_usage": True}
+    return body
+
+
+def _response_format(schema: dict[str, Any], target: Target, notes: list[Note]) -> dict[str, Any]:
+    if not target.quirks.accepts_json_schema:
+        notes.append(Note("changed", "response_schema", "this provider has only JSON mode; the schema is not enforced"))
+        return {"type": "json_object"}
+    compiled = compile_schema(schema, OPENAI_STRICT, "response_schema")
+    notes.extend(compiled.notes)
+    name = string(schema.get("title")) or "response"
+    return {"type": "json_schema", "json_schema": {"name": name, "schema": compiled.schema, "strict": True}}
+
+
+def _tools(request: Request, target: Target, notes: list[Note]) -> dict[str, Any]:
+    tools = [_tool(tool, target, notes) for tool in request.tools]
+    if not tools:
+        return {}
+    body: dict[str, Any] = {"tools": tools}
+    if request.tool_choice != "auto":
+        body["tool_choice"] = _tool_choice(request.tool_choice, target)
+    if request.options.parallel_tool_calls is not UNSET:
+        body["parallel_tool_calls"] = request.options.parallel_tool_calls
+    return body
+
+
+def _tool(tool: Any, target: Target, notes: list[Note]) -> dict[str, Any]:
+    if not isinstance(tool, ToolSpec):
+        return dict(tool.data)
+    function: dict[str, Any] = {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
+    if tool.strict and target.quirks.accepts_strict:
+        compiled = compile_schema(tool.input_schema, OPENAI_STRICT, f"tool {tool.name!r}")
+        notes.extend(compiled.notes)
+        function |= {"parameters": compiled.schema, "strict": True}
+    wire: dict[str, Any] = {"type": "function", "function": function}
+    if tool.cache and target.quirks.accepts_cache_marks:
+        wire["cache_control"] = {"type": "ephemeral"}
+    return wire
+
+
+def _tool_choice(choice: str, target: Target) -> Any:
+    if choice == "required":
+        return target.quirks.required_choice
+    if choice in ("auto", "none"):
+        return choice
+    return {"type": "function", "function": {"name": choice}}
+
+
+def _messages(message: Message, target: Target, notes: list[Note]) -> list[dict[str, Any]]:
+    match message.role:
+        case "assistant":
+            return [_assistant(message, target)]
+        case "tool":
+            return [_tool_result(result, notes) for result in message.tool_results]
+        case role:
+            return [{"role": role, "content": _content(message.parts, target)}]
+
+
+def _content(parts: tuple[Part, ...], target: Target) -> Any:
+    if len(parts) == 1 and isinstance(parts[0], Text) and not parts[0].cache:
+        return parts[0].text
+    return [_content_part(part, target) for part in parts]
+
+
+def _content_part(part: Part, target: Target) -> dict[str, Any]:
+    match part:
+        case Text():
+            wire: dict[str, Any] = {"type": "text", "text": part.text}
+        case Image():
+            detail = {"detail": part.detail} if part.detail else {}
+            wire = {"type": "image_url", "image_url": {"url": part.url or _data_url(part)} | detail}
+        case Audio(data=data, media_type=media_type) if data and media_type in _AUDIO_FORMATS:
+            sound = {"data": b64encode(data).decode(), "format": _AUDIO_FORMATS[media_type]}
+            wire = {"type": "input_audio", "input_audio": sound}
+        case Document() if part.file_id:
+            wire = {"type": "file", "file": {"file_id": part.file_id}}
+        case Document() if part.data:
+            wire = {"type": "file", "file": {"filename": part.name or "document", "file_data": _data_url(part)}}
+        case _:
+            raise Misuse(f"Chat Completions cannot carry {_described(part)}: send its bytes, or use another wire")
+    if target.quirks.accepts_cache_marks and getattr(part, "cache", None):
+        wire["cache_control"] = {"type": "ephemeral"}
+    return wire
+
+
+def _described(part: Part) -> str:
+    kind = type(part).__name__
+    return f"{kind} of type {part.media_type!r}" if isinstance(part, (Image, Audio, Document)) else kind
+
+
+def _data_url(part: Image | Document) -> str:
+    if not part.data:
+        raise Misuse(f"Chat Completions cannot carry {_described(part)} by file id: send its bytes or a URL")
+    return f"data:{part.media_type};base64,{b64encode(part.data).decode()}"
+
+
+def _assistant(message: Message, target: Target) -> dict[str, Any]:
+    refusals = [part.text for part in message.parts if isinstance(part, Text) and _is_refusal(part)]
+    text = "".join(part.text for part in message.parts if isinstance(part, Text) and not _is_refusal(part))
+    calls = [_call(call) for call in message.tool_calls]
+    wire: dict[str, Any] = {"role": "assistant", "content": text or (None if calls or refusals else "")}
+    if refusals:
+        wire["refusal"] = "".join(refusals)
+    if calls:
+        wire["tool_calls"] = calls
+    for part in message.parts:
+        if isinstance(part, Audio) and part.opaque:
+            wire["audio"] = {"id": part.opaque.data.get("id")}
+    return wire | _reasoning(message, target)
+
+
+def _is_refusal(part: Text) -> bool:
+    return part.opaque is not None and bool(part.opaque.data.get("refusal"))
+
+
+def _reasoning(message: Message, target: Target) -> dict[str, Any]:
+    """Reasoning sent back in the field it came in, to the provider that wants it back."""
+    echo = target.quirks.reasoning_echo
+    if not target.family.takes_reasoning_back:
+        return {}
+    if echo == "never" or (echo == "tool turns" and not message.tool_calls):
+        return {}
+    thoughts = [part for part in message.parts if isinstance(part, Thinking)]
+    details = [d for part in thoughts if part.opaque for d in sequence(part.opaque.data.get("reasoning_details"))]
+    if details:
+        return {"reasoning_details": details}
+    fields = [part.opaque.data.get("field") for part in thoughts if part.opaque]
+    field = next((field for field in fields if isinstance(field, str)), target.quirks.reasoning_fields[0])
+    return {field: message.thinking}
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    state = call.opaque.data if call.opaque else {}
+    if state.get("custom"):
+        wire = {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": call.arguments}}
+    else:
+        wire = {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+    return wire | ({"extra_content": state["extra_content"]} if "extra_content" in state else {})
+
+
+def _tool_result(result: ToolResult, notes: list[Note]) -> dict[str, Any]:
+    content = result.content
+    if result.blocks:
+        rendered = render_blocks_as_text(result.blocks)
+        content = f"{content}\n{rendered}" if content else rendered
+        if any(not isinstance(block, Text) for block in result.blocks):
+            notes.append(Note("changed", f"result of {result.id!r}", "this wire takes only text from a tool"))
+    return {"role": "tool", "tool_call_id": result.id, "content": content}
+
+
+# ── answer ──────────────────────────────────────────────────────────────────────────────────────
+
+FINISH_REASONS: dict[str, FinishReason] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "eos": "stop",
+    "stop_sequence": "stop",
+    "completed": "stop",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "tool_calls": "tool_calls",
+    "tool_use": "tool_calls",
+    "function_call": "tool_calls",
+    "content_filter": "content_filter",
+    "refusal": "content_filter",
+    "error": "error",
+    "abort": "error",
+    "insufficient_system_resource": "error",
+}
+
+
+class _Function(Struct, gc=False):
+    name: Any = None
+    arguments: Any = None
+
+
+class _CallDelta(Struct, gc=False):
+    index: Any = None
+    id: Any = None
+    function: _Function | None = None
+    custom: Any = None
+    extra_content: Any = None
+
+
+class _Delta(Struct, gc=False):
+    content: Any = None
+    reasoning_content: Any = None
+    reasoning: Any = None
+    reasoning_details: Any = None
+    refusal: Any = None
+    tool_calls: list[_CallDelta] | None = None
+    function_call: _Function | None = None
+    audio: Any = None
+    annotations: Any = None
+    extra_content: Any = None
+
+
+class _Choice(Struct, gc=False):
+    index: Any = 0
+    delta: _Delta | None = None
+    message: _Delta | None = None
+    finish_reason: Any = None
+
+
+class _Completion(Struct, gc=False):
+    choices: list[_Choice] | None = None
+    id: Any = None
+    model: Any = None
+    usage: Any = None
+    error: Any = None
+    service_tier: Any = None
+    system_fingerprint: Any = None
+    x_groq: Any = None
+
+
+_completions = msgspec.json.Decoder(_Completion)
+_anything = msgspec.json.Decoder(Any)
+
+
+class _Reader:
+    """Understands completions, whole or in chunks: a body is a chunk that says everything."""
+
+    def __init__(self, target: Target) -> None:
+        self.scribe = Scribe(target, inline=True, seal=_sealed)
+        self._limits = target.limits
+        self._answered = False
+        self._finish: str | None = None
+        self._refusal = -1
+        self._sound: list[bytes] = []
+        self._sound_facts: dict[str, Any] = {}
+        self._last_call: object = None
+
+    def read(self, frame: Frame) -> None:
+        data = frame.data
+        if data[:1] != b"{":
+            self._read_marker(data.strip(), frame.event)
+            return
+        self._read_completion(read_json(_completions, data, self._limits), whole=False)
+
+    def read_body(self, body: bytes) -> None:
+        self._read_completion(read_json(_completions, body, self._limits), whole=True)
+        if not self._answered:
+            raise InvalidResponse("the answer has no choices", body=body)
+        self._complete()
+
+    def end(self) -> None:
+        # Many servers leave out [DONE]; a finish reason is end enough.
+        if self._finish is not None:
+            self._complete()
+
+    def _read_marker(self, data: bytes, event: str) -> None:
+        if data == b"[DONE]":
+            if not self._answered:
+                raise InvalidResponse("the stream ended without a single choice")
+            self._complete()
+        elif event == "error":
+            complaint = Complaint(message=data.decode("utf-8", "replace"))
+            self.scribe.fail(api_error(self.scribe.target, complaint))
+        elif data:
+            raise InvalidResponse("an event of the stream is not JSON", body=data)
+
+    def _read_completion(self, completion: _Completion, *, whole: bool) -> None:
+        if completion.error:
+            self.scribe.fail(api_error(self.scribe.target, complaint_in({"error": completion.error})))
+            return
+        scribe = self.scribe
+        if not scribe.id:
+            self._read_head(completion)
+        for choice in completion.choices or ():
+            if choice.index:
+                scribe.note(Note("ignored", "other choices", "only the first choice is read"))
+                continue
+            self._answered = True
+            said = (choice.message or choice.delta) if whole else (choice.delta or choice.message)
+            if said is not None:
+                self._read_delta(said)
+            if choice.finish_reason is not None:
+                self._finish = string(choice.finish_reason)
+        if completion.usage or completion.x_groq:
+            self._read_usage(completion)
+
+    def _read_head(self, completion: _Completion) -> None:
+        scribe = self.scribe
+        scribe.id = string(completion.id)
+        scribe.model = string(completion.model)
+        for name in ("service_tier", "system_fingerprint"):
+            if value := string(getattr(completion, name)):
+                scribe.metadata[name] = value
+
+    def _read_delta(self, delta: _Delta) -> None:
+        scribe = self.scribe
+        if delta.reasoning_content or delta.reasoning or delta.reasoning_details:
+            self._read_reasoning(delta)
+        content = delta.content
+        if content.__class__ is str:
+            scribe.text(content)
+        elif content is not None:
+            self._read_content(content)
+        if delta.tool_calls:
+            for call in delta.tool_calls:
+                self._read_call(call)
+        if delta.refusal or delta.annotations or delta.audio or delta.extra_content or delta.function_call:
+            self._read_rarities(delta)
+
+    # ── reasoning ──
+
+    def _read_reasoning(self, delta: _Delta) -> None:
+        field = "reasoning_content" if delta.reasoning_content else "reasoning"
+        plain = delta.reasoning_content or delta.reasoning
+        details = sequence(delta.reasoning_details)
+        if isinstance(plain, str) and plain:
+            self.scribe.thinking(plain)
+            self.scribe.mark(ThinkingStart, {"field": field})
+        else:
+            for detail in details:
+                self.scribe.thinking(string(mapping(detail).get("text")) or string(mapping(detail).get("summary")))
+        if details:
+            self.scribe.gather(ThinkingStart, "reasoning_details", details)
+
+    # ── content ──
+
+    def _read_content(self, content: Any) -> None:
+        if isinstance(content, list):
+            for chunk in content:
+                self._read_chunk(mapping(chunk))
+        elif isinstance(content, dict):
+            # Some servers hand structured output over parsed.
+            self.scribe.text(write_json(content).decode())
+
+    def _read_chunk(self, chunk: dict[str, Any]) -> None:
+        match chunk.get("type"):
+            case "thinking":
+                for thought in sequence(chunk.get("thinking")):
+                    self.scribe.thinking(string(mapping(thought).get("text")))
+                if isinstance(chunk.get("thinking"), str):
+                    self.scribe.thinking(chunk["thinking"])
+                self.scribe.mark(ThinkingStart, {"chunk": True})
+            case "text":
+                self.scribe.text(string(chunk.get("text")))
+            case kind:
+                self.scribe.note(Note("ignored", f"content of type {kind!r}", "not known on this wire"))
+
+    # ── calls ──
+
+    def _read_call(self, call: _CallDelta) -> None:
+        scribe = self.scribe
+        custom = mapping(call.custom)
+        name = string(call.function.name if call.function else custom.get("name"))
+        arguments = call.function.arguments if call.function else custom.get("input")
+        key = self._call_key(call, name)
+        if scribe.call_id(key) is None:
+            scribe.call(key, string(call.id), name)
+            if custom:
+                scribe.mark_call(key, {"custom": True})
+        self._last_call = key
+        scribe.call_input(key, _arguments(arguments))
+        if call.extra_content:
+            scribe.mark_call(key, {"extra_content": call.extra_content})
+
+    def _call_key(self, call: _CallDelta, name: str) -> object:
+        """Whose fragment this is: by index; without one, a name begins a call and anything else goes on with it."""
+        if type(call.index) is not int:
+            return self._last_call if self._last_call is not None and not name else object()
+        known = self.scribe.call_id(call.index)
+        # Some servers number every call 0: another id with a name of its own is another call.
+        another = known is not None and name and call.id and call.id != known
+        return (call.index, call.id) if another else call.index
+
+    # ── what is seldom said ──
+
+    def _read_rarities(self, delta: _Delta) -> None:
+        scribe = self.scribe
+        if isinstance(delta.refusal, str) and delta.refusal:
+            if self._refusal < 0:
+                scribe.end_prose()
+                self._refusal = scribe.start_text()
+            scribe.add_text(self._refusal, delta.refusal)
+        if delta.annotations:
+            scribe.gather(TextStart, "annotations", sequence(delta.annotations))
+        if delta.extra_content:
+            scribe.mark(TextStart, {"extra_content": delta.extra_content})
+        if delta.function_call:
+            self._read_call(_CallDelta(index=0, function=delta.function_call))
+        if delta.audio:
+            self._read_audio(mapping(delta.audio))
+
+    def _read_audio(self, audio: dict[str, Any]) -> None:
+        facts = self._sound_facts
+        facts["id"] = audio.get("id") or facts.get("id")
+        facts["transcript"] = facts.get("transcript", "") + string(audio.get("transcript"))
+        try:
+            self._sound.append(b64decode(string(audio.get("data"))))
+        except ValueError as error:
+            raise InvalidResponse("the audio of the answer is not base64") from error
+
+    # ── end ──
+
+    def _read_usage(self, completion: _Completion) -> None:
+        counts = mapping(completion.usage) or mapping(mapping(completion.x_groq).get("usage"))
+        if counts:
+            self.scribe.usage(read_usage(counts))
+            for name in ("cost", "cost_in_usd_ticks"):
+                if isinstance(counts.get(name), (int, float)):
+                    self.scribe.metadata[f"provider_{name}"] = str(counts[name])
+
+    def _complete(self) -> None:
+        scribe = self.scribe
+        if self._sound:
+            self._add_sound()
+        if self._refusal >= 0:
+            scribe.end(self._refusal, {"refusal": True})
+        raw = self._finish or ""
+        reason = FINISH_REASONS.get(raw, "stop")
+        if raw and raw not in FINISH_REASONS:
+            scribe.note(Note("ignored", f"finish reason {raw!r}", "not known; taken as a normal end"))
+        scribe.finish("content_filter" if self._refusal >= 0 else reason, raw)
+
+    def _add_sound(self) -> None:
+        data, facts = b"".join(self._sound), self._sound_facts
+        if data:
+            media_type = media_type_of(data) or "audio/pcm"
+            opaque = self.scribe.opaque({"id": facts["id"]}) if facts.get("id") else None
+            self.scribe.part(Audio(data, media_type, transcript=facts["transcript"], opaque=opaque))
+
+
+_DETAIL_TEXTS = ("text", "summary", "data")
+
+
+def _sealed(state: dict[str, Any]) -> dict[str, Any]:
+    """Fragments of one reasoning detail become one again: that is how its issuer wants it back."""
+    if "reasoning_details" not in state:
+        return state
+    whole: dict[object, dict[str, Any]] = {}
+    fragments: dict[object, list[str]] = {}
+    for detail in map(mapping, state["reasoning_details"]):
+        key = (detail.get("type"), str(detail.get("index")), detail.get("id") if "data" in detail else None)
+        whole[key] = whole.get(key, {}) | {name: value for name, value in detail.items() if value is not None}
+        for name in _DETAIL_TEXTS:
+            if isinstance(detail.get(name), str):
+                fragments.setdefault((key, name), []).append(detail[name])
+    for key, detail in whole.items():
+        detail |= {name: "".join(fragments[key, name]) for name in _DETAIL_TEXTS if (key, name) in fragments}
+    return state | {"reasoning_details": list(whole.values())}
+
+
+def _arguments(value: Any) -> str:
+    """Arguments as JSON text: some servers send the object itself, some nothing at all."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return write_json(value).decode()
+
+
+def read_usage(counts: dict[str, Any]) -> Usage:
+    """Usage in the words of every imitator, with cache inside input and reasoning inside output."""
+    prompt, completion = token_count(counts.get("prompt_tokens")), token_count(counts.get("completion_tokens"))
+    read = mapping(counts.get("prompt_tokens_details"))
+    written = mapping(counts.get("completion_tokens_details"))
+    cached = _first(
+        read.get("cached_tokens"),
+        counts.get("prompt_cache_hit_tokens"),
+        counts.get("cache_read_input_tokens"),
+        counts.get("cached_tokens"),
+        counts.get("num_cached_tokens"),
+    )
+    stored = _first(read.get("cache_write_tokens"), counts.get("cache_creation_input_tokens"))
+    reasoning = _first(written.get("reasoning_tokens"), counts.get("reasoning_tokens"))
+    if prompt is not None and cached is not None and cached > prompt:
+        prompt += cached  # then the prompt was counted without what the cache gave
+    if prompt is not None and completion is not None and reasoning:
+        if token_count(counts.get("total_tokens")) == prompt + completion + reasoning:
+            completion += reasoning  # then the completion was counted without its reasoning
+    return Usage(
+        input_tokens=prompt,
+        output_tokens=completion,
+        cache_read_tokens=cached,
+        cache_creation_tokens=stored,
+        reasoning_tokens=reasoning,
+    )
+
+
+def _first(*claims: Any) -> int | None:
+    return next((count for claim in claims if (count := token_count(claim)) is not None), None)
+
+
+def decode_chat(body: bytes, target: Target) -> Response:
+    """The Response in a whole body."""
+    return decode_whole(_Reader(target), body)
+
+
+def chat_decoder(target: Target) -> StreamDecoder:
+    """A decoder for one streamed answer."""
+    return StreamDecoder(_Reader(target), SseFramer(target.limits))
+
+
+def decode_error(answer: HttpResponse, target: Target) -> ApiError:
+    """The error that a refused request means."""
+    try:
+        complaint = complaint_in(read_json(_anything, answer.body, target.limits))
+    except InvalidResponse:
+        complaint = Complaint(message=answer.body.decode("utf-8", "replace")[:500].strip())
+    return api_error(target, complaint, answer)
