@@ -322,8 +322,8 @@ _UNKNOWN: dict[str, Family] = {
 }
 _UNKNOWN_ANYWHERE = Family(name="", thinking="effort", efforts=_WORDS)
 
-# What may stand before a model's own name: a path, a region, a maker; and what a maker writes differently elsewhere.
-_BEFORE = re.compile(r"^.*[/]|^(?:(?:us|eu|apac|jp|au|ca|in|us-gov|global)\.)?(?:[a-z0-9]+\.)(?=[a-z])")
+# What may stand before a model's own name (a region, a maker), and what a maker writes differently elsewhere.
+_BEFORE = re.compile(r"^(?:(?:us|eu|apac|jp|au|ca|in|us-gov|global)\.)?(?:[a-z0-9]+\.)(?=[a-z])")
 _P_FOR_POINT = re.compile(r"(?<=\d)p(?=\d)")
 _CLAUDE_POINT = re.compile(r"(?<=\d)\.(?=\d)")
 
@@ -336,7 +336,7 @@ def plain_name(model: str) -> str:
     >>> plain_name("accounts/fireworks/models/glm-5p3"), plain_name("anthropic/claude-sonnet-4.5")
     ('glm-5.3', 'claude-sonnet-4-5')
     """
-    name = _BEFORE.sub("", model.lower())
+    name = _BEFORE.sub("", model.lower().rpartition("/")[2])
     if name.startswith("claude"):
         return _CLAUDE_POINT.sub("-", name)
     return _P_FOR_POINT.sub(".", name) if "/" in model else name

@@ -31,7 +31,7 @@ from ..messages import Opaque, Part
 from ..surrogates import REPLACEMENT, has_surrogates, join_halves
 from ..target import Target
 from ..usage import Usage
-from .inline import InlineReader, Piece
+from .inline import InlineCall, InlineReader, Piece
 
 __all__ = ["Scribe"]
 
@@ -303,8 +303,8 @@ class Scribe:
         if self.ended:
             return
         self.end_prose()
-        if self._inline is not None and not self.called:
-            self._rescue_calls()
+        if self._inline is not None:
+            self._rescue_calls(self._inline.calls)
         for key in list(self._calls):
             self.end_call(key)
         for index in list(self._open):
@@ -333,11 +333,16 @@ class Scribe:
         self.ended = True
         self._events.append(Failed(error))
 
-    def _rescue_calls(self) -> None:
-        assert self._inline is not None
-        for call in self._inline.calls:
-            self.whole_call(call.id, call.name, call.arguments)
-            self.note(Note("repaired", f"call of {call.name!r}", "it was written into the text of the answer"))
+    def _rescue_calls(self, leaked: list[InlineCall]) -> None:
+        """Calls written into the text count where none came as they should; else they are the same calls again."""
+        had_calls = self.called
+        for call in leaked:
+            what = f"call of {call.name!r} written into the text"
+            if had_calls:
+                self.note(Note("dropped", what, "the answer also has calls where they belong"))
+            else:
+                self.whole_call(call.id, call.name, call.arguments)
+                self.note(Note("repaired", what, "read as the call it is"))
 
 
 def _deeper_than(value: Any, limit: int) -> bool:
