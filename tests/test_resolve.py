@@ -5,9 +5,10 @@ from dragoman.errors import Misuse
 from dragoman.families import FAMILIES, family_of
 from dragoman.http import HttpRequest
 from dragoman.providers import PROVIDERS
-from dragoman.resolve import find_key, resolve, sign
+from dragoman.resolve import find_key, resolve, resolve_embeddings, sign
 from dragoman.secrets import Secret
 from dragoman.wire import WIRES, wire_named
+from dragoman.wire.embeddings import embeddings_named
 from dragoman.wire.dialects import BODY_DIALECTS, EFFORT_DIALECTS
 from dragoman.wire.ids import CALL_ID_SHAPES
 from dragoman.wire.thinking import _RANKS
@@ -217,3 +218,37 @@ def test_a_key_is_shown_as_the_provider_wants_it(provider, header):
     request = sign(HttpRequest(url="https://x"), PROVIDERS[provider], Secret("k"))
     assert request.headers == (header,)
     assert sign(HttpRequest(url="https://x"), PROVIDERS[provider], None).headers == ()
+
+
+# ── embeddings ──
+
+
+@pytest.mark.parametrize(
+    ("model", "shape", "url", "style"),
+    [
+        ("text-embedding-3-small", "openai", "https://api.openai.com/v1", ""),
+        ("gemini:gemini-embedding-001", "gemini", "https://generativelanguage.googleapis.com/v1beta", ""),
+        ("bedrock:amazon.titan-embed-text-v2:0", "bedrock", "https://bedrock-runtime.us-east-1.amazonaws.com", "input_text"),
+        ("bedrock:cohere.embed-english-v3", "bedrock", "https://bedrock-runtime.us-east-1.amazonaws.com", "texts"),
+        ("bedrock:amazon.nova-2-multimodal-embeddings-v1:0", "bedrock", "https://bedrock-runtime.us-east-1.amazonaws.com", "single_embedding"),
+        ("ollama:all-minilm", "ollama", "http://localhost:11434", ""),
+        ("embed-v4.0", "cohere", "https://api.cohere.com", "texts"),
+    ],
+)
+def test_a_model_that_embeds_finds_its_shape(model, shape, url, style):
+    target = resolve_embeddings(model, environ={})
+    assert (target.wire, target.base_url, target.family.body_style) == (shape, url, style)
+    assert embeddings_named(shape).batch_limit(target) >= 1
+
+
+def test_a_provider_without_embeddings_says_who_has_them():
+    with pytest.raises(Misuse, match="anthropic has no embeddings: use one of azure, bedrock"):
+        resolve_embeddings("anthropic:x", environ={})
+    with pytest.raises(Misuse, match="unknown shape of embeddings 'x'"):
+        embeddings_named("x")
+
+
+def test_a_family_on_converse_has_cache_points_only_where_its_maker_has_them():
+    assert resolve("bedrock:anthropic.claude-sonnet-4-5-v1:0", environ={}).family.caches
+    assert not resolve("bedrock:qwen.qwen3-32b-v1:0", environ={}).family.caches
+    assert "medium" not in resolve("bedrock:qwen.qwen3-32b-v1:0", environ={}).family.efforts

@@ -56,6 +56,7 @@ def _claude(
         body_style="claude",
         max_output_tokens=128_000,
         system_anywhere=False,
+        opens_with_user=False,
     )
     return replace(row, **more)
 
@@ -74,7 +75,7 @@ def _gemini(name: str, *, levels: tuple[str, ...] = (), **more: Any) -> Family:
     return replace(row, **more)
 
 
-_GEMINI_3: dict[str, Any] = {"needs_call_signature": True}
+_GEMINI_3: dict[str, Any] = {"needs_call_signature": True, "media_in_results": True}
 _UNSAMPLED: dict[str, Any] = {"refuses": _SAMPLING}
 
 OPENAI_FAMILIES = (
@@ -291,8 +292,10 @@ OPEN_FAMILIES = (
         matches=("qwen3", "qwen-3", "qwq"),
         thinking="toggle",
         efforts=("none", "low", "medium", "high"),
+        efforts_only_on={"medium": "openai-chat"},
         thinks_unasked=True,
         body_style="reasoning_config",
+        opens_with_user=False,
     ),
     Family(name="nova-2", matches=("nova-2",), thinking="effort", efforts=("low", "medium", "high"), body_style="nova"),
     Family(name="nova", matches=("nova-",), body_style="nova"),
@@ -302,6 +305,9 @@ OPEN_FAMILIES = (
 EMBEDDING_FAMILIES = (
     Family(name="gemini-embedding-2", matches=("gemini-embedding-2",), embedding_kind="prefix"),
     Family(name="gemini-embedding", matches=("gemini-embedding", "text-embedding-00")),
+    Family(name="titan-embed", matches=("titan-embed",), body_style="input_text"),
+    Family(name="nova-embed", matches=("nova-2-multimodal-embed",), body_style="single_embedding"),
+    Family(name="cohere-embed", matches=("embed-",), body_style="texts"),
 )
 
 FAMILIES: tuple[Family, ...] = (

@@ -34,6 +34,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     is_local: bool = False  # runs on the user's machine: no key needed
     needs_address: str = ""  # the address holds a part only the user knows: what to give
     embeddings: str = ""  # the shape of its embeddings, where it has them
+    embeddings_url: str = ""  # their address, where it is not that of the preferred wire
     headers: tuple[tuple[str, str], ...] = ()
 
 
@@ -156,7 +157,7 @@ _ROWS = (
         wires={"openai-chat": "https://api.groq.com/openai/v1"},
         keys=("GROQ_API_KEY",),
         base_url_env=("GROQ_BASE_URL",),
-        quirks=Quirks(accepts_strict=False, reasoning_fields=("reasoning",)),
+        quirks=Quirks(effort_dialect="effort_or_default", accepts_strict=False, reasoning_fields=("reasoning",)),
     ),
     Provider(
         name="mistral",
@@ -172,6 +173,7 @@ _ROWS = (
             call_id_shape="nine",
             needs_turn_after_tools=True,
             embedding_dimensions_field="output_dimension",
+            embedding_batch=256,
         ),
         embeddings="openai",
     ),
@@ -253,6 +255,7 @@ _ROWS = (
         wires={"openai-responses": "https://api.perplexity.ai/v1"},
         keys=("PERPLEXITY_API_KEY",),
         base_url_env=("PERPLEXITY_BASE_URL",),
+        quirks=Quirks(embedding_packing="int8"),
         embeddings="openai",
     ),
     Provider(
@@ -261,6 +264,7 @@ _ROWS = (
         keys=("COHERE_API_KEY", "CO_API_KEY"),
         base_url_env=("COHERE_BASE_URL",),
         embeddings="cohere",
+        embeddings_url="https://api.cohere.com",
     ),
     Provider(
         name="vllm",

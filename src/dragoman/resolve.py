@@ -14,11 +14,11 @@ from .errors import Misuse
 from .families import family_of, plain_name
 from .http import HttpRequest
 from .limits import DEFAULT_LIMITS, Limits
-from .providers import Auth, Provider
+from .providers import PROVIDERS, Auth, Provider
 from .secrets import Secret
 from .target import Family, Target
 
-__all__ = ["Address", "find_key", "resolve", "sign"]
+__all__ = ["Address", "find_key", "resolve", "resolve_embeddings", "sign"]
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
 _DEFAULT_REGION = "us-east-1"
@@ -76,10 +76,38 @@ def _same_host(provider: Provider, url: str) -> bool:
     return urlsplit(url).hostname == urlsplit(next(iter(provider.wires.values()))).hostname
 
 
+def resolve_embeddings(
+    model: str, *, base_url: str | None = None, environ: Mapping[str, str], limits: Limits = DEFAULT_LIMITS
+) -> Target:
+    """The Target for a model that embeds; its `wire` is the shape of its provider's embeddings."""
+    name, own = detect(model, environ)
+    provider = provider_row(name)
+    if not provider.embeddings:
+        able = ", ".join(sorted(row.name for row in PROVIDERS.values() if row.embeddings))
+        raise Misuse(f"{name} has no embeddings: use one of {able}")
+    row_url = provider.embeddings_url or next(iter(provider.wires.values()))
+    url = _address(provider, base_url, environ).url or _filled(row_url, environ)
+    return Target(
+        provider=name,
+        model=own,
+        wire=provider.embeddings,
+        base_url=url.rstrip("/"),
+        family=family_of(own, provider.embeddings),
+        quirks=provider.quirks,
+        limits=limits,
+        headers=provider.headers,
+    )
+
+
 def _on_wire(family: Family, wire: str) -> Family:
-    """The family less the words of effort that only another wire takes."""
+    """The family as it is on this wire: without words of effort that only another takes, and on Converse
+    without cache points where its maker has none there.
+    """
     words = tuple(word for word in family.efforts if family.efforts_only_on.get(word, wire) == wire)
-    return family if words == family.efforts else replace(family, efforts=words)
+    family = replace(family, efforts=words)
+    if wire != "bedrock-converse" or family.body_style in ("claude", "nova"):
+        return family
+    return replace(family, caches=False, body_style=family.body_style or "reasoning_object")
 
 
 def _address(provider: Provider, base_url: str | None, environ: Mapping[str, str]) -> Address:

@@ -55,7 +55,7 @@ class Family(Struct, frozen=True, kw_only=True):
     thinking_off: str = "disabled"  # the word that stops the thinking
     needs_call_signature: bool = False  # the first call of a step must carry a signature, a dummy if need be
     embedding_kind: Literal["field", "prefix"] = "field"  # how query and document are told apart
-    opens_with_user: bool = False  # a conversation that begins with the model's own words is refused
+    opens_with_user: bool = True  # Converse refuses it a conversation that begins with its own words
     api_version: str = ""  # where the API's version follows the model
     body_style: str = ""  # which of a wire's per-maker shapes the extra fields take
     media_in_results: bool = False  # a tool's result may hold pictures and documents in itself
@@ -84,6 +84,7 @@ class Quirks(Struct, frozen=True, kw_only=True):
     body_dialects: tuple[str, ...] = ()
     embeddings_base64: bool = False  # vectors may be asked for in a compact form
     embedding_dimensions_field: str = "dimensions"
+    embedding_packing: Literal["float32", "int8"] = "float32"  # the numbers in a vector that comes as base64
     embedding_batch: int = 2048  # most texts in one call
     legacy_embeddings: bool = False  # only the older call, which takes one text
 

@@ -35,7 +35,7 @@ KINDS = [
     (429, {}, RateLimited, True),
     (429, {"code": "insufficient_quota"}, ApiError, False),
     (429, {"code": "1113"}, ApiError, False),
-    (429, {"message": "You exceeded your current quota"}, ApiError, False),
+    (429, {"message": "You exceeded your current quota. Please retry in 48s."}, RateLimited, True),
     (400, {"message": "Your credit balance is too low"}, ApiError, False),
     (500, {}, ApiError, True),
     (502, {}, ApiError, True),

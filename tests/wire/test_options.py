@@ -58,7 +58,7 @@ def test_it_is_left_out_and_noted_when_asked_for(model, options, name):
 ACCEPTED = [
     ("openai:gpt-5.4", {"temperature": 0.5}),
     ("openai:gpt-5.6", {"temperature": 0.5, "effort": "none"}),
-    ("openai:gpt-5", {"effort": "ultra"}),
+    ("openai:gpt-5", {"effort": "high"}),
     ("anthropic:claude-sonnet-4-5", {"temperature": 0.1, "top_k": 3}),
     ("gemini:gemini-2.5-flash", {"effort": "none", "seed": 4}),
     ("openrouter:meta-llama/llama-3", {"top_k": 3, "seed": 4}),
@@ -171,3 +171,10 @@ def test_the_system_option_leads_the_conversation():
     target = resolve("openai:gpt-4o", wire="openai-chat", environ={})
     encoded = encode(Request(model="gpt-4o", messages=(Message.user("x"),), options=Options(system="be brief")), target)
     assert b'{"role":"system","content":"be brief"}' in encoded.http.body
+
+
+def test_an_effort_the_family_has_no_word_for_is_sent_as_the_nearest_and_noted():
+    _, notes = fit("moonshot:kimi-k3", effort="medium")
+    assert notes == ["changed effort: sent as 'low', the nearest the kimi-k3 family has"]
+    assert fit("openai:gpt-5.6", effort="ultra")[1] == []
+    assert "'high'" in fit("openai:gpt-5", effort="ultra")[1][0]

@@ -5,7 +5,7 @@ the events. A decoder never raises: whatever goes wrong is its terminal event, s
 the fault reaches the caller however the bytes were cut.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from ..errors import DragomanError, IncompleteStream, InvalidResponse
@@ -53,14 +53,24 @@ class StreamDecoder:
     """Bytes in, events out.
 
     `whole_if` holds the first bytes by which an answer shows itself to be one JSON body instead of
-    a stream (an error sent with status 200, a server that does not stream).
+    a stream (an error sent with status 200, a server that does not stream); `other_framers` are
+    those of a wire with more than one kind of stream, by the first byte of each.
     """
 
-    def __init__(self, reader: Reader, framer: Framer, *, whole_if: bytes = b"{") -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        framer: Framer,
+        *,
+        whole_if: bytes = b"{",
+        other_framers: Mapping[bytes, Framer] | None = None,
+    ) -> None:
         self._reader = reader
         self._scribe = reader.scribe
         self._framer = framer
         self._whole_if = whole_if
+        self._other_framers = other_framers or {}
+        self._room = self._scribe.target.limits.body_bytes
         self._body = bytearray()
         self._take: Callable[[bytes], None] = self._sniff
 
@@ -73,7 +83,10 @@ class StreamDecoder:
         """The events that the stream says with these bytes."""
         if self._scribe.ended:
             return []
+        self._room -= len(chunk)
         try:
+            if self._room < 0:
+                self._overflow(chunk)
             self._take(chunk)
         except DragomanError as error:
             self._scribe.fail(error)
@@ -114,6 +127,7 @@ class StreamDecoder:
         if begun[:1] in self._whole_if:
             self._take = self._gather
         else:
+            self._framer = self._other_framers.get(begun[:1], self._framer)
             self._take = self._frame
             self._body = bytearray()
             self._frame(begun)
@@ -132,6 +146,9 @@ class StreamDecoder:
 
     def _gather(self, chunk: bytes) -> None:
         self._body += chunk
+
+    def _overflow(self, chunk: bytes) -> None:
+        """Read what still fits, so that where the answer is cut does not depend on how it came."""
+        self._take(chunk[: self._room])
         limit = self._scribe.target.limits.body_bytes
-        if len(self._body) > limit:
-            raise InvalidResponse(f"the answer is larger than {limit} bytes")
+        raise InvalidResponse(f"the answer is larger than {limit} bytes")

@@ -20,6 +20,13 @@ def _reasoning_effort(family: Family, level: int) -> Body:
     return {"reasoning_effort": effort_word(family, level)}
 
 
+def _effort_or_default(family: Family, level: int) -> Body:
+    """Families that can only be switched take the word `default` for on."""
+    if family.thinking != "toggle":
+        return _reasoning_effort(family, level)
+    return {"reasoning_effort": "none" if level == OFF else "default"}
+
+
 def _reasoning_object(family: Family, level: int) -> Body:
     return {"reasoning": {"effort": effort_word(family, level)}}
 
@@ -47,6 +54,7 @@ def _template_switch(family: Family, level: int) -> Body:
 
 EFFORT_DIALECTS: dict[str, Callable[[Family, int], Body]] = {
     "reasoning_effort": _reasoning_effort,
+    "effort_or_default": _effort_or_default,
     "reasoning_object": _reasoning_object,
     "thinking_switch": _thinking_switch,
     "reasoning_switch": _reasoning_switch,

@@ -61,12 +61,12 @@ _OUT_OF_CREDIT = frozenset(
         "organization_usage_limit_exceeded",
         "servicequotaexceededexception",
         "insufficient_balance",
-        # Z.ai numbers its quota errors.
+        # Some number their quota errors.
         "1113",
         *(str(number) for number in range(1308, 1322)),
     }
 )
-_OUT_OF_CREDIT_SENTENCES = re.compile(r"credit balance is too low|insufficient (balance|credit)|exceeded your current quota", re.I)
+_OUT_OF_CREDIT_SENTENCES = re.compile(r"credit balance is too low|insufficient (balance|credit)", re.I)
 
 _TOO_LONG = re.compile(
     r"maximum context length|context (length|window)|prompt is too long|input is too long|too many (input )?tokens"

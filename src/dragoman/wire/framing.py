@@ -5,6 +5,7 @@ anywhere, even inside a character. What it holds back is bounded. A framer never
 is put in `fault`, so that the frames before the damage are not lost with it.
 """
 
+import json
 import re
 import struct
 import zlib
@@ -43,39 +44,46 @@ class Framer(Protocol):
 
 
 class _Delimited:
-    """Frames that end with a delimiter. Searches each byte once, however the stream is cut."""
+    """Frames that end with a delimiter.
+
+    What has no end yet is kept in pieces and joined once, when the end comes; so each byte is
+    searched once, however the stream is cut.
+    """
 
     delimiter: bytes
 
     def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
         self.fault: InvalidResponse | None = None
         self._limit = limits.event_bytes
-        self._held = bytearray()
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._last = b""  # end of the last piece, where a delimiter may have begun
 
     def _blocks(self, chunk: bytes) -> list[bytes]:
         """The blocks that the chunk completes."""
-        delimiter, held = self.delimiter, self._held
-        if held:
-            searched = max(0, len(held) - len(delimiter) + 1)
-            held += chunk
-            end = held.rfind(delimiter, searched)
-            if end < 0:
-                self._check(len(held) - len(delimiter) + 1)
+        delimiter = self.delimiter
+        if self._pieces:
+            if delimiter not in self._last + chunk:
+                self._keep(chunk)
                 return []
-            whole = bytes(held[:end])
-            del held[: end + len(delimiter)]
-        else:
-            whole, found, rest = chunk.rpartition(delimiter)
-            held += rest
-            if not found:
-                self._check(len(held) - len(delimiter) + 1)
-                return []
-        self._check(len(held) - len(delimiter) + 1)
-        return whole.split(delimiter)
+            chunk = b"".join((*self._pieces, chunk))
+            self._pieces, self._size = [], 0
+        whole, found, rest = chunk.rpartition(delimiter)
+        if rest:
+            self._keep(rest)
+        return whole.split(delimiter) if found else []
+
+    def _keep(self, piece: bytes) -> None:
+        self._pieces.append(piece)
+        self._size += len(piece)
+        reach = len(self.delimiter) - 1
+        self._last = (self._last + piece)[-reach:] if reach else b""
+        # The first byte of a delimiter may already be among them and does not count.
+        self._check(self._size - reach)
 
     def _rest(self) -> bytes:
-        rest = bytes(self._held)
-        self._held.clear()
+        rest = b"".join(self._pieces)
+        self._pieces = []
         return rest
 
     def _check(self, size: int) -> None:
@@ -113,8 +121,10 @@ class SseFramer(_Delimited):
                 # Whatever stands before the oversized event is still good; nothing after it is.
                 self._check(len(block))
                 break
-            if block[:6] == b"data: " and b"\n" not in block:
-                frames.append(Frame(block[6:]))
+            # The two shapes that nearly every event has; anything else is read line by line.
+            name, _, data = block.partition(b"\n") if block[:7] == b"event: " else (b"", b"", block)
+            if data[:6] == b"data: " and b"\n" not in data:
+                frames.append(Frame(data[6:], name[7:].decode("utf-8", "replace")))
             elif block:
                 frame = self._parsed(block)
                 if frame is not None:
@@ -248,6 +258,7 @@ _PRELUDE = struct.Struct("!III")
 _CRC = struct.Struct("!I")
 _HEADER_VALUE_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 _STRING_TYPES = (6, 7)
+_MOST_HEADERS_SEEN = 64
 
 
 class EventStreamFramer:
@@ -258,6 +269,7 @@ class EventStreamFramer:
         self._limit = limits.event_bytes
         self._header_limit = limits.header_bytes
         self._held = bytearray()
+        self._seen: dict[bytes, dict[str, str]] = {}  # headers repeat from message to message
 
     def feed(self, chunk: bytes) -> list[Frame]:
         """Take what arrived and return the messages it completes."""
@@ -292,10 +304,20 @@ class EventStreamFramer:
         if zlib.crc32(message[:-4]) != _CRC.unpack_from(message, total - 4)[0]:
             raise InvalidResponse("an event-stream message fails its checksum", body=message[:64])
         headers_end = _PRELUDE.size + header_size
-        headers = _event_headers(message[_PRELUDE.size : headers_end])
-        kind = headers.get(":message-type", "event")
+        headers = self._headers(message[_PRELUDE.size : headers_end])
         name = headers.get(":event-type") or headers.get(":exception-type") or headers.get(":error-code", "")
-        return Frame(message[headers_end:-4], name, kind != "event")
+        payload = message[headers_end:-4]
+        if not payload and ":error-message" in headers:
+            payload = json.dumps({"message": headers[":error-message"]}).encode()
+        return Frame(payload, name, headers.get(":message-type", "event") != "event")
+
+    def _headers(self, data: bytes) -> dict[str, str]:
+        known = self._seen.get(data)
+        if known is None:
+            known = _event_headers(data)
+            if len(self._seen) < _MOST_HEADERS_SEEN:
+                self._seen[data] = known
+        return known
 
 
 def _event_headers(data: bytes) -> dict[str, str]:

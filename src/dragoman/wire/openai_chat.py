@@ -5,6 +5,7 @@ usage in the last chunk or beside it, errors inside a 200. Sends what the owner 
 what a provider's quirks take away.
 """
 
+import re
 from base64 import b64decode, b64encode
 from typing import Any
 
@@ -18,9 +19,11 @@ from ..http import HttpRequest, HttpResponse
 from ..media import media_type_of
 from ..messages import (
     Audio,
+    CacheMark,
     Document,
     Image,
     Message,
+    OpaquePart,
     Part,
     Text,
     Thinking,
@@ -92,7 +95,7 @@ def _response_format(schema: dict[str, Any], target: Target, notes: list[Note]) 
         return {"type": "json_object"}
     compiled = compile_schema(schema, OPENAI_STRICT, "response_schema")
     notes.extend(compiled.notes)
-    name = string(schema.get("title")) or "response"
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", string(schema.get("title")))[:64] or "response"
     return {"type": "json_schema", "json_schema": {"name": name, "schema": compiled.schema, "strict": True}}
 
 
@@ -116,10 +119,13 @@ def _tool(tool: Any, target: Target, notes: list[Note]) -> dict[str, Any]:
         compiled = compile_schema(tool.input_schema, OPENAI_STRICT, f"tool {tool.name!r}")
         notes.extend(compiled.notes)
         function |= {"parameters": compiled.schema, "strict": True}
-    wire: dict[str, Any] = {"type": "function", "function": function}
-    if tool.cache and target.quirks.accepts_cache_marks:
-        wire["cache_control"] = {"type": "ephemeral"}
-    return wire
+    return {"type": "function", "function": function} | _cache_mark(tool.cache, target)
+
+
+def _cache_mark(mark: CacheMark | None, target: Target) -> dict[str, Any]:
+    if mark is None or not target.quirks.accepts_cache_marks:
+        return {}
+    return {"cache_control": {"type": "ephemeral"} | ({"ttl": mark} if mark != "5m" else {})}
 
 
 def _tool_choice(choice: str, target: Target) -> Any:
@@ -135,7 +141,7 @@ def _messages(message: Message, target: Target, notes: list[Note]) -> list[dict[
         case "assistant":
             return [_assistant(message, target)]
         case "tool":
-            return [_tool_result(result, notes) for result in message.tool_results]
+            return [_tool_result(result, target, notes) for result in message.tool_results]
         case role:
             return [{"role": role, "content": _content(message.parts, target)}]
 
@@ -160,11 +166,11 @@ def _content_part(part: Part, target: Target) -> dict[str, Any]:
             wire = {"type": "file", "file": {"file_id": part.file_id}}
         case Document() if part.data:
             wire = {"type": "file", "file": {"filename": part.name or "document", "file_data": _data_url(part)}}
+        case OpaquePart():
+            return part.opaque.data
         case _:
             raise Misuse(f"Chat Completions cannot carry {_described(part)}: send its bytes, or use another wire")
-    if target.quirks.accepts_cache_marks and getattr(part, "cache", None):
-        wire["cache_control"] = {"type": "ephemeral"}
-    return wire
+    return wire | _cache_mark(part.cache, target)
 
 
 def _described(part: Part) -> str:
@@ -190,6 +196,8 @@ def _assistant(message: Message, target: Target) -> dict[str, Any]:
     for part in message.parts:
         if isinstance(part, Audio) and part.opaque:
             wire["audio"] = {"id": part.opaque.data.get("id")}
+        if isinstance(part, Text) and part.opaque and "extra_content" in part.opaque.data:
+            wire["extra_content"] = part.opaque.data["extra_content"]
     return wire | _reasoning(message, target)
 
 
@@ -222,13 +230,15 @@ def _call(call: ToolCall) -> dict[str, Any]:
     return wire | ({"extra_content": state["extra_content"]} if "extra_content" in state else {})
 
 
-def _tool_result(result: ToolResult, notes: list[Note]) -> dict[str, Any]:
-    content = result.content
+def _tool_result(result: ToolResult, target: Target, notes: list[Note]) -> dict[str, Any]:
+    content: Any = result.content
     if result.blocks:
         rendered = render_blocks_as_text(result.blocks)
         content = f"{content}\n{rendered}" if content else rendered
         if any(not isinstance(block, Text) for block in result.blocks):
             notes.append(Note("changed", f"result of {result.id!r}", "this wire takes only text from a tool"))
+    if mark := _cache_mark(result.cache, target):
+        content = [{"type": "text", "text": content} | mark]
     return {"role": "tool", "tool_call_id": result.id, "content": content}
 
 
@@ -314,6 +324,7 @@ class _Reader:
         self._sound: list[bytes] = []
         self._sound_facts: dict[str, Any] = {}
         self._last_call: object = None
+        self._plain_reasoning = False
 
     def read(self, frame: Frame) -> None:
         data = frame.data
@@ -381,11 +392,11 @@ class _Reader:
             scribe.text(content)
         elif content is not None:
             self._read_content(content)
+        if delta.refusal or delta.annotations or delta.audio or delta.extra_content or delta.function_call:
+            self._read_rarities(delta)
         if delta.tool_calls:
             for call in delta.tool_calls:
                 self._read_call(call)
-        if delta.refusal or delta.annotations or delta.audio or delta.extra_content or delta.function_call:
-            self._read_rarities(delta)
 
     # ── reasoning ──
 
@@ -396,7 +407,8 @@ class _Reader:
         if isinstance(plain, str) and plain:
             self.scribe.thinking(plain)
             self.scribe.mark(ThinkingStart, {"field": field})
-        else:
+            self._plain_reasoning = True
+        elif not self._plain_reasoning:  # else the details only repeat it
             for detail in details:
                 self.scribe.thinking(string(mapping(detail).get("text")) or string(mapping(detail).get("summary")))
         if details:
@@ -429,7 +441,8 @@ class _Reader:
 
     def _read_call(self, call: _CallDelta) -> None:
         scribe = self.scribe
-        custom = mapping(call.custom)
+        # Some servers send the field of the other kind too, empty.
+        custom = mapping(call.custom) if call.function is None else {}
         name = string(call.function.name if call.function else custom.get("name"))
         arguments = call.function.arguments if call.function else custom.get("input")
         key = self._call_key(call, name)
@@ -455,16 +468,16 @@ class _Reader:
 
     def _read_rarities(self, delta: _Delta) -> None:
         scribe = self.scribe
+        if delta.annotations:
+            scribe.gather(TextStart, "annotations", sequence(delta.annotations))
+        if delta.extra_content:
+            scribe.mark(TextStart, {"extra_content": delta.extra_content})
         if isinstance(delta.refusal, str) and delta.refusal:
             if self._refusal < 0:
                 scribe.end_prose()
                 self._refusal = scribe.start_text()
             scribe.add_text(self._refusal, delta.refusal)
-        if delta.annotations:
-            scribe.gather(TextStart, "annotations", sequence(delta.annotations))
-        if delta.extra_content:
-            scribe.mark(TextStart, {"extra_content": delta.extra_content})
-        if delta.function_call:
+        if delta.function_call and (delta.function_call.name or delta.function_call.arguments):
             self._read_call(_CallDelta(index=0, function=delta.function_call))
         if delta.audio:
             self._read_audio(mapping(delta.audio))
@@ -515,10 +528,10 @@ def _sealed(state: dict[str, Any]) -> dict[str, Any]:
     """Fragments of one reasoning detail become one again: that is how its issuer wants it back."""
     if "reasoning_details" not in state:
         return state
-    whole: dict[object, dict[str, Any]] = {}
-    fragments: dict[object, list[str]] = {}
+    whole: dict[str, dict[str, Any]] = {}
+    fragments: dict[tuple[str, str], list[str]] = {}
     for detail in map(mapping, state["reasoning_details"]):
-        key = (detail.get("type"), str(detail.get("index")), detail.get("id") if "data" in detail else None)
+        key = str((detail.get("type"), detail.get("index"), detail.get("id") if "data" in detail else None))
         whole[key] = whole.get(key, {}) | {name: value for name, value in detail.items() if value is not None}
         for name in _DETAIL_TEXTS:
             if isinstance(detail.get(name), str):
@@ -552,8 +565,8 @@ def read_usage(counts: dict[str, Any]) -> Usage:
     if prompt is not None and cached is not None and cached > prompt:
         prompt += cached  # then the prompt was counted without what the cache gave
     if prompt is not None and completion is not None and reasoning:
-        if token_count(counts.get("total_tokens")) == prompt + completion + reasoning:
-            completion += reasoning  # then the completion was counted without its reasoning
+        apart = token_count(counts.get("total_tokens")) == prompt + completion + reasoning
+        completion += reasoning if apart else 0  # then the completion was counted without its reasoning
     return Usage(
         input_tokens=prompt,
         output_tokens=completion,

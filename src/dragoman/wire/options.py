@@ -16,6 +16,7 @@ from ..effort import OFF, UNSAID
 from ..errors import InvalidOption, Misuse
 from ..exchange import McpTool, Note, Options, Request, ToolSpec
 from ..target import Family, Target
+from .thinking import effort_level, effort_word
 
 __all__ = ["fit_options", "thinks"]
 
@@ -71,7 +72,15 @@ def fit_options(request: Request, target: Target, notes: list[Note]) -> Request:
                 )
             notes.append(Note("dropped", objection.option, objection.reason))
             request = objection.without
+    _note_effort(request.options.effort_level, target.family, notes)
     return request
+
+
+def _note_effort(level: int, family: Family, notes: list[Note]) -> None:
+    """Say so where the family has no word of just that strength."""
+    word = effort_word(family, level) if level != UNSAID and family.efforts else ""
+    if word and effort_level(word) != level:
+        notes.append(Note("changed", "effort", f"sent as {word!r}, the nearest the {family.name} family has"))
 
 
 def _check_values(options: Options) -> None:
