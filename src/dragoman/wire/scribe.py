@@ -40,6 +40,9 @@ State = dict[str, Any]
 
 _DELTAS: dict[type[Any], type[TextDelta] | type[ThinkingDelta]] = {TextStart: TextDelta, ThinkingStart: ThinkingDelta}
 
+# More would be a flood from a hostile stream, not something a caller could use.
+MOST_NOTES = 256
+
 # Prefixes that open models put before a tool's name; no wire that they speak allows a dot in one.
 _NAME_PREFIXES = ("tool.", "tools.", "function.", "functions.")
 
@@ -58,7 +61,7 @@ class Scribe:
         self.model = ""
         self.metadata: dict[str, str] = {}
         self._events: list[Event] = []
-        self._notes: list[Note] = []
+        self._notes: dict[Note, None] = {}  # each once, in order
         self._open: dict[int, TextStart | ThinkingStart | ToolCallStart] = {}
         self._next_index = 0
         self._prose = -1  # index of the open text or thinking that unkeyed deltas belong to
@@ -295,8 +298,8 @@ class Scribe:
 
     def note(self, note: Note) -> None:
         """Something the caller should see in the response, said once."""
-        if note not in self._notes:
-            self._notes.append(note)
+        if len(self._notes) < MOST_NOTES:
+            self._notes[note] = None
 
     def finish(self, reason: FinishReason, raw: str = "") -> None:
         """The answer is complete: close what is open and write the terminal event."""
