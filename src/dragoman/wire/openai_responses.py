@@ -25,7 +25,7 @@ from .decoder import StreamDecoder, decode_whole
 from .failure import Complaint, api_error, complaint_in
 from .framing import Frame, SseFramer
 from .reading import mapping, read_json, sequence, string, write_json
-from .responses_growing import Growing, HoldingScribe, growing, is_growing
+from .responses_growing import Growing, growing, is_growing
 from .responses_items import real_id, request_items
 from .schema import OPENAI_STRICT, compile_schema
 from .scribe import Scribe
@@ -354,8 +354,7 @@ class _Reader:
     """Understands answers, streamed or whole. Items are known by their place: some servers change ids on the way."""
 
     def __init__(self, target: Target) -> None:
-        self._scribe = HoldingScribe(target)
-        self.scribe: Scribe = self._scribe
+        self.scribe = Scribe(target, inline=True, keyed=True)
         self._limits = target.limits
         self._growing: dict[int, Growing] = {}
         self._closed: set[int] = set()
@@ -416,7 +415,7 @@ class _Reader:
 
     def _opened(self, place: int, item: Item) -> Growing:
         self._latest = place
-        self._last = self._growing[place] = growing(self._scribe, item, self._last)
+        self._last = self._growing[place] = growing(self.scribe, item, self._last)
         return self._last
 
     def _read_piece(self, event: _Event, kind: str, field: str, whole: str) -> None:

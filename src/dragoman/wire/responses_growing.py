@@ -8,9 +8,7 @@ opened, which is how a body is read.
 from itertools import chain, count
 from typing import Any, ClassVar, Protocol
 
-from ..events import PartAdded, TextStart, ThinkingStart
-from ..messages import OpaquePart, Part
-from ..target import Target
+from ..messages import OpaquePart
 from .arguments import arguments_text
 from .inline import InlineReader, Piece
 from .reading import string
@@ -26,36 +24,9 @@ from .responses_items import (
 )
 from .scribe import Scribe
 
-__all__ = ["Growing", "HoldingScribe", "growing", "is_growing"]
+__all__ = ["Growing", "growing", "is_growing"]
 
 Item = dict[str, Any]
-
-
-class HoldingScribe(Scribe):
-    """A scribe that keeps a place for what is announced and will come whole, and splits inline reasoning from text."""
-
-    def __init__(self, target: Target) -> None:
-        super().__init__(target)
-        self._inline = self.splitter = InlineReader()
-
-    def end_prose(self) -> None:
-        """Nothing is: every text here has a place of its own, and what is held back of one stays with it."""
-
-    def hold(self) -> int:
-        """The place of the next part."""
-        index = self._next_index
-        self._next_index += 1
-        return index
-
-    def start_at(self, index: int, kind: type[TextStart | ThinkingStart]) -> int:
-        """Open a text or a thinking in the place that was held for it."""
-        self._open[index] = kind(index)
-        self._events.append(self._open[index])
-        return index
-
-    def fill(self, index: int, part: Part) -> None:
-        """The part, in the place that was held for it."""
-        self._events.append(PartAdded(index, part))
 
 
 class Growing(Protocol):
@@ -93,12 +64,12 @@ class _Message:
 
     kinds: ClassVar[tuple[str, ...]] = ("message",)
 
-    def __init__(self, scribe: HoldingScribe, first: Item, before: "_Reasoning | None") -> None:
+    def __init__(self, scribe: Scribe, first: Item, before: "_Reasoning | None") -> None:
         self.first = first
         self._scribe = scribe
-        self._splitter = scribe.splitter
+        self._splitter = scribe.inline or InlineReader()
         self._before = before
-        self._held = scribe.hold()  # the place of what comes first
+        self._held = scribe.place()  # the place of what comes first
         self._said: dict[int, _Said] = {}
 
     def add(self, field: str, place: int, delta: str) -> None:
@@ -123,15 +94,15 @@ class _Message:
         numbers = chain(list(self._said), count(max(self._said, default=-1) + 1))
         for content in contained:
             if content.kind:
-                self._scribe.fill(self._place(), OpaquePart(content.kind, self._scribe.opaque(content.state)))
+                self._scribe.part(OpaquePart(content.kind, self._scribe.opaque(content.state)), self._place())
             else:
                 self._end(next(numbers), content)
         if not contained:
-            self._scribe.fill(self._place(), OpaquePart("message", self._scribe.opaque(item)))
+            self._scribe.part(OpaquePart("message", self._scribe.opaque(item)), self._place())
 
     def _place(self) -> int:
         place, self._held = self._held, -1
-        return place if place >= 0 else self._scribe.hold()
+        return place if place >= 0 else self._scribe.place()
 
     def _end(self, place: int, content: Content) -> None:
         scribe = self._scribe
@@ -139,7 +110,7 @@ class _Message:
         said = self._said[place]
         self._write(said, self._splitter.flush())
         if said.text < 0 and said.thinking < 0:
-            said.text = scribe.start_at(self._place(), TextStart)
+            said.text = scribe.start_text(self._place())
         scribe.end(said.thinking)
         scribe.end(said.text, content.state)
 
@@ -148,12 +119,12 @@ class _Message:
         for is_thinking, piece in pieces:
             if is_thinking:
                 if said.thinking < 0:
-                    said.thinking = scribe.start_at(self._place(), ThinkingStart)
+                    said.thinking = scribe.start_thinking(self._place())
                 scribe.add_thinking(said.thinking, piece)
             elif piece:
                 if said.text < 0:
                     scribe.end(said.thinking)
-                    said.text = scribe.start_at(self._place(), TextStart)
+                    said.text = scribe.start_text(self._place())
                 scribe.add_text(said.text, piece)
 
 
@@ -162,10 +133,11 @@ class _Reasoning:
 
     kinds: ClassVar[tuple[str, ...]] = ("reasoning",)
 
-    def __init__(self, scribe: HoldingScribe, first: Item, before: "_Reasoning | None") -> None:
+    def __init__(self, scribe: Scribe, first: Item, before: "_Reasoning | None") -> None:
         self.first = first
         self.id = reasoning_id(first)
-        scribe.splitter.has_channel = True
+        if scribe.inline is not None:
+            scribe.inline.has_channel = True
         self._scribe = scribe
         self._index = scribe.start_thinking()
         self._field = ""  # what is shown: the reasoning itself or its summary, whichever comes first
@@ -200,7 +172,7 @@ class _Call:
 
     kinds: ClassVar[tuple[str, ...]] = ("function_call", "custom_tool_call")
 
-    def __init__(self, scribe: HoldingScribe, first: Item, before: "_Reasoning | None") -> None:
+    def __init__(self, scribe: Scribe, first: Item, before: "_Reasoning | None") -> None:
         self.first = first
         self._scribe = scribe
         self._before = before
@@ -235,10 +207,10 @@ class _Whole:
 
     kinds: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, scribe: HoldingScribe, first: Item, before: "_Reasoning | None") -> None:
+    def __init__(self, scribe: Scribe, first: Item, before: "_Reasoning | None") -> None:
         self.first = first
         self._scribe = scribe
-        self._index = scribe.hold()
+        self._index = scribe.place()
 
     def add(self, field: str, place: int, delta: str) -> None:
         pass
@@ -248,7 +220,7 @@ class _Whole:
 
     def close(self, item: Item) -> None:
         kind = string(item.get("type")) or "unknown"
-        self._scribe.fill(self._index, OpaquePart(kind, self._scribe.opaque(item)))
+        self._scribe.part(OpaquePart(kind, self._scribe.opaque(item)), self._index)
 
 
 _KINDS = {kind: grows for grows in (_Message, _Reasoning, _Call) for kind in grows.kinds}
@@ -266,6 +238,6 @@ def is_growing(growing: Growing, item: Item) -> bool:
     return type(growing) is _kind_of(item)
 
 
-def growing(scribe: HoldingScribe, item: Item, before: Growing | None) -> Growing:
+def growing(scribe: Scribe, item: Item, before: Growing | None) -> Growing:
     """A new item, after the one before it."""
     return _kind_of(item)(scribe, item, before if isinstance(before, _Reasoning) else None)

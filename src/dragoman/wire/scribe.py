@@ -50,12 +50,21 @@ _NAME_PREFIXES = ("tool.", "tools.", "function.", "functions.")
 class Scribe:
     """Keeps the record of one answer.
 
-    With `inline`, text is searched for reasoning tags and leaked calls. `seal` gives opaque state
-    its final shape when its part is closed.
+    With `inline`, text is searched for reasoning tags and leaked calls; with `keyed`, every text has a
+    place of its own and the codec does that search itself. `seal` gives opaque state its final
+    shape when its part is closed.
     """
 
-    def __init__(self, target: Target, *, inline: bool = False, seal: Callable[[State], State] = dict) -> None:
+    def __init__(
+        self,
+        target: Target,
+        *,
+        inline: bool = False,
+        keyed: bool = False,
+        seal: Callable[[State], State] = dict,
+    ) -> None:
         self.target = target
+        self.inline = InlineReader() if inline else None
         self.ended = False
         self.id = ""
         self.model = ""
@@ -71,7 +80,7 @@ class Scribe:
         self._call_opaque: dict[int, State] = {}
         self._ids: set[str] = set()
         self._halves: dict[int, str] = {}  # first half of a character, by part, until its second comes
-        self._inline = InlineReader() if inline else None
+        self._keyed = keyed
         self._seal = seal
 
     # ── what was written ──────────────────────────────────────────────────────────────────────
@@ -92,7 +101,7 @@ class Scribe:
         """More of the answer."""
         if not delta:
             return
-        inline = self._inline
+        inline = self.inline
         if inline is None or (inline.passive and "<" not in delta):
             self._write(TextStart, delta)
         else:
@@ -102,9 +111,9 @@ class Scribe:
         """More of the reasoning, from a field of its own (which ends the search for inline tags)."""
         if not delta:
             return
-        if self._inline is not None and not self._inline.passive:
-            self._inline.has_channel = True
-            self._write_pieces(self._inline.flush())
+        if self.inline is not None and not self.inline.passive:
+            self.inline.has_channel = True
+            self._write_pieces(self.inline.flush())
         self._write(ThinkingStart, delta)
 
     def mark(self, kind: Prose, data: State) -> None:
@@ -122,8 +131,10 @@ class Scribe:
 
     def end_prose(self) -> None:
         """Close the open text or thinking, if there is one."""
-        if self._inline is not None:
-            self._write_pieces(self._inline.flush())
+        if self._keyed:
+            return
+        if self.inline is not None:
+            self._write_pieces(self.inline.flush())
         self._close_prose()
 
     def _write(self, kind: Prose, delta: str) -> None:
@@ -150,13 +161,19 @@ class Scribe:
 
     # ── parts with handles ──────────────────────────────────────────────────────────────────────
 
-    def start_text(self) -> int:
-        """Open a text part of its own."""
-        return self._start(TextStart)
+    def place(self) -> int:
+        """Keep the next place in the message for something that is announced and not here yet."""
+        index = self._next_index
+        self._next_index += 1
+        return index
 
-    def start_thinking(self) -> int:
-        """Open a thinking part of its own."""
-        return self._start(ThinkingStart)
+    def start_text(self, at: int | None = None) -> int:
+        """Open a text part of its own, in the place kept for it or in the next."""
+        return self._start(TextStart, at)
+
+    def start_thinking(self, at: int | None = None) -> int:
+        """Open a thinking part of its own, in the place kept for it or in the next."""
+        return self._start(ThinkingStart, at)
 
     def add_text(self, index: int, delta: str) -> None:
         """More of the part that `start_text` opened."""
@@ -184,11 +201,10 @@ class Scribe:
             case ToolCallStart():
                 self._events.append(ToolCallEnd(index, start.id, seal))
 
-    def part(self, part: Part) -> None:
-        """A part that came whole."""
+    def part(self, part: Part, at: int | None = None) -> None:
+        """A part that came whole, in the place kept for it or in the next."""
         self.end_prose()
-        self._events.append(PartAdded(self._next_index, part))
-        self._next_index += 1
+        self._events.append(PartAdded(self.place() if at is None else at, part))
 
     def opaque(self, data: State) -> Opaque:
         """State under the name of whoever is answering."""
@@ -196,9 +212,8 @@ class Scribe:
             raise InvalidResponse(f"JSON nested deeper than {self.target.limits.nesting}")
         return Opaque(self.target.issuer, self._seal(data))
 
-    def _start(self, kind: Prose) -> int:
-        index = self._next_index
-        self._next_index += 1
+    def _start(self, kind: Prose, at: int | None = None) -> int:
+        index = self.place() if at is None else at
         start = kind(index)
         self._open[index] = start
         self._events.append(start)
@@ -229,8 +244,7 @@ class Scribe:
         self.end_prose()
         if len(self._ids) >= self.target.limits.tool_calls:
             raise InvalidResponse(f"more than {self.target.limits.tool_calls} tool calls in one answer")
-        index = self._next_index
-        self._next_index += 1
+        index = self.place()
         name = self._plain_name(name)
         id = self._unique(id, name, len(self._ids))
         start = ToolCallStart(index, id, name)
@@ -271,7 +285,7 @@ class Scribe:
 
     def _plain_name(self, name: str) -> str:
         prefix = next((prefix for prefix in _NAME_PREFIXES if name.startswith(prefix)), "")
-        if self._inline is None or not prefix or name == prefix:
+        if self.inline is None or not prefix or name == prefix:
             return name
         plain = name[len(prefix) :]
         self.note(Note("repaired", f"call of {name!r}", f"no tool has such a prefix; it is {plain!r}"))
@@ -306,8 +320,8 @@ class Scribe:
         if self.ended:
             return
         self.end_prose()
-        if self._inline is not None:
-            self._rescue_calls(self._inline.calls)
+        if self.inline is not None:
+            self._rescue_calls(self.inline.calls)
         for key in list(self._calls):
             self.end_call(key)
         for index in list(self._open):
