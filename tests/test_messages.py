@@ -1,12 +1,15 @@
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman.errors import InvalidResponse, Misuse
 from dragoman.messages import (
+    Audio,
     Document,
     Image,
     Message,
     Opaque,
+    OpaquePart,
     Text,
     Thinking,
     ToolCall,
@@ -16,7 +19,21 @@ from dragoman.messages import (
     render_blocks_as_text,
 )
 
-from .strategies import conversations
+from .strategies import cache_marks, documents, images, json_objects, sounds, text_parts, texts, tool_calls, words
+
+opaques = st.none() | st.builds(Opaque, words, json_objects)
+blocks = st.lists(text_parts() | images() | documents(), max_size=2).map(tuple)
+parts = st.one_of(
+    text_parts(cache_marks),
+    images(cache_marks),
+    documents(),
+    sounds(),
+    st.builds(Thinking, texts, opaques),
+    tool_calls(opaques),
+    st.builds(ToolResult, words, texts, st.booleans(), blocks, opaques),
+    st.builds(OpaquePart, words, st.builds(Opaque, words, json_objects)),
+)
+messages = st.builds(Message, st.sampled_from(["system", "user", "assistant", "tool"]), st.lists(parts, max_size=4).map(tuple))
 
 PNG = b"\x89PNG\r\n\x1a\n...."
 
@@ -44,6 +61,11 @@ def test_an_image_is_known_by_its_bytes():
     assert Image(PNG).media_type == "image/png"
 
 
+@pytest.mark.parametrize("beginning", [b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2"])
+def test_mp3_is_known_by_each_of_its_beginnings(beginning):
+    assert Audio(beginning + b"rest").media_type == "audio/mpeg"
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -62,9 +84,9 @@ def test_blocks_become_text_where_only_text_is_taken():
     assert render_blocks_as_text(blocks) == f"see:\n[Image: image/png, {len(PNG)}B]\n[Document: application/pdf, https://x/y.pdf]"
 
 
-@given(conversations())
-def test_a_conversation_survives_json(messages):
-    assert load_messages(dump_messages(messages)) == messages
+@given(st.lists(messages, max_size=4).map(tuple))
+def test_a_conversation_survives_json(conversation):
+    assert load_messages(dump_messages(conversation)) == conversation
 
 
 def test_half_a_character_is_replaced_before_it_reaches_a_store():

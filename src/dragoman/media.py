@@ -10,6 +10,10 @@ _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", "application/pdf"),
     (b"ID3", "audio/mpeg"),
     (b"\xff\xfb", "audio/mpeg"),
+    (b"\xff\xf3", "audio/mpeg"),
+    (b"\xff\xf2", "audio/mpeg"),
+    (b"\xff\xf3", "audio/mpeg"),
+    (b"\xff\xf2", "audio/mpeg"),
     (b"OggS", "audio/ogg"),
     (b"fLaC", "audio/flac"),
 )

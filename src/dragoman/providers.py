@@ -186,6 +186,7 @@ _ROWS = (
             max_tokens_field="max_tokens",
             effort_dialect="reasoning_object",
             accepts_cache_marks=True,
+            accepts_file_urls=True,
             reasoning_echo="always",
             reasoning_fields=("reasoning",),
             also_accepts=frozenset({"top_k"}),

@@ -75,6 +75,7 @@ class Quirks(Struct, frozen=True, kw_only=True):
     accepts_parallel_switch: bool = True
     accepts_named_choice: bool = True
     accepts_cache_marks: bool = False
+    accepts_file_urls: bool = False  # a document's address may stand where its bytes would
     required_choice: str = "required"  # empty: the provider has no such word
     reasoning_echo: Literal["never", "tool turns", "always"] = "never"
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")

@@ -9,7 +9,7 @@ from . import oracles
 from .explained import find_explanation, idle_explanations
 from .verdict import CHECKS, Difference, Verdict
 
-__all__ = ["Report", "describe", "unexplained"]
+__all__ = ["Report", "describe", "remarks_of", "unexplained"]
 
 SHOWN_CHARACTERS = 160
 HEADINGS = ("decoded", "any cut", "= SDK", "= JSON", "errors typed")
@@ -56,7 +56,7 @@ class Report:
             row[f"{check} asked"] += 1
             row[f"{check} passed"] += passed
         self._differing += [describe(verdict, difference) for difference in unexplained(verdict)]
-        for remark in (*verdict.remarks, *_explanations(verdict)):
+        for remark in remarks_of(verdict):
             self._remarks[remark].append(exchange.id)
 
     def text(self) -> str:
@@ -82,8 +82,9 @@ class Report:
         return "".join(f"{cells[check]:>14}" for check in CHECKS)
 
 
-def _explanations(verdict: Verdict) -> Iterator[str]:
-    """What is explained of this exchange, and what is explained for nothing."""
+def remarks_of(verdict: Verdict) -> Iterator[str]:
+    """What is remarkable of this exchange, what is explained of it, and what is explained for nothing."""
+    yield from verdict.remarks
     found = [find_explanation(verdict, difference) for difference in verdict.differences]
     yield from {f"explained: {each.reason}" for each in found if each is not None}
     yield from {f"explained, but no longer different: {each.reason}" for each in idle_explanations(verdict)}

@@ -378,10 +378,11 @@ def test_a_tool_has_a_schema_and_strictness_when_asked():
 
 
 def test_strictness_is_left_out_where_the_server_does_not_know_it():
-    (tool,) = asked(
-        tools=(ToolSpec("see", input_schema=CITY, strict=True),), target=target_of(quirks=Quirks(accepts_strict=False))
-    )["tools"]
+    notes = []
+    see = ToolSpec("see", input_schema=CITY, strict=True)
+    (tool,) = asked(tools=(see,), target=target_of(quirks=Quirks(accepts_strict=False)), notes=notes)["tools"]
     assert "strict" not in tool
+    assert str(notes[0]) == "dropped strict of 'see': calls are not held to a schema here"
 
 
 def test_a_schema_without_a_type_is_given_one():

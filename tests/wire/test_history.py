@@ -2,8 +2,10 @@ import re
 
 import pytest
 
-from dragoman.messages import Message, Opaque, OpaquePart, Text, Thinking, ToolCall, ToolResult
+from dragoman.exchange import Options, Request
+from dragoman.messages import Image, Message, Opaque, OpaquePart, Text, Thinking, ToolCall, ToolResult
 from dragoman.resolve import resolve
+from dragoman.wire import prepare
 from dragoman.wire.history import NO_RESULT, fit_history
 from dragoman.wire.ids import CALL_ID_SHAPES, fit_id
 
@@ -45,6 +47,48 @@ def test_a_result_that_nobody_asked_for_becomes_quoted_text():
 
     assert history[-1] == Message.user("[Result of an earlier tool call]\n42 degrees")
     assert "no call asks for it" in notes[0]
+
+
+def test_a_result_that_nobody_asked_for_keeps_its_blocks():
+    picture = Image(url="https://lyrebird.example/nest.png")
+    history, _ = fitted(Message.user("x"), Message.tool(ToolResult("c9", blocks=(Text("a nest:"), picture))))
+
+    assert history[-1] == Message.user("[Result of an earlier tool call]\n", "a nest:", picture)
+
+
+def test_a_result_of_a_call_that_the_provider_holds_is_left_alone():
+    request = Request(
+        model="gpt-5",
+        messages=(Message.tool(ToolResult("c9", "42 degrees")),),
+        options=Options(extra={"previous_response_id": "resp_1"}),
+    )
+    notes = []
+    assert prepare(request, OPENAI, notes).messages == request.messages
+    assert notes == []
+
+
+def test_nothing_said_between_a_call_and_its_result_does_not_part_them():
+    call, result = Message.assistant(ToolCall("a", "f")), Message.tool(ToolResult("a", "1"))
+    history, notes = fitted(call, Message.user(""), result)
+
+    assert history == (call, result)
+    assert notes == ["dropped an empty user message: no provider accepts one"]
+
+
+def test_what_a_wire_takes_as_an_id_counts_for_more_than_its_provider_s_habit():
+    long = "call_" + "x" * 50
+    history, notes = fitted(Message.assistant(ToolCall(long, "f")), Message.tool(ToolResult(long, "1")), target=OPENAI)
+
+    assert OPENAI.wire == "openai-responses"
+    assert (history[0].tool_calls[0].id, notes) == (long, [])
+
+
+def test_foreign_state_inside_a_result_is_dropped_too():
+    quoted = Text("hoot", Opaque("someone/else", {"citations": []}))
+    history, notes = fitted(Message.assistant(ToolCall("a", "f")), Message.tool(ToolResult("a", blocks=(quoted,))))
+
+    assert history[1].tool_results[0].blocks == (Text("hoot"),)
+    assert notes == ["dropped 1 × state of a Text: issued by someone/else, which alone can read it"]
 
 
 def test_results_in_several_messages_are_one_turn_in_the_order_of_the_calls():
@@ -140,3 +184,9 @@ def test_a_turn_is_put_between_a_tools_result_and_the_user_where_that_is_the_rul
     history, notes = fitted(Message.assistant(ToolCall("abcdefghi", "f")), Message.tool(ToolResult("abcdefghi", "x")), Message.user("so?"), target=MISTRAL)
     assert [message.role for message in history] == ["assistant", "tool", "assistant", "user"]
     assert notes
+
+
+def test_a_failure_that_cannot_be_marked_is_noted():
+    turn = (Message.assistant(ToolCall("c1", "f")), Message.tool(ToolResult("c1", "no such file", is_error=True)))
+    assert fitted(*turn)[1] == []
+    assert fitted(*turn, target=OPENAI)[1] == ["dropped is_error of a result: this wire has no such mark; its text must say so"]

@@ -194,7 +194,11 @@ def test_a_strict_tool_has_its_schema_compiled():
 
 
 def test_a_server_that_knows_no_strictness_is_not_told_of_it():
-    assert "strict" not in sent(ask(tools=(ToolSpec("look"),)), target(accepts_strict=False))["tools"][0]
+    notes: list[Note] = []
+    asked = ask(tools=(ToolSpec("look"), ToolSpec("see", strict=True)))
+
+    assert all("strict" not in tool for tool in sent(asked, target(accepts_strict=False), notes)["tools"])
+    assert [note.what for note in notes] == ["strict of 'see'"]
 
 
 def test_deferred_tools_bring_the_search_for_them():

@@ -2,7 +2,7 @@ import pytest
 
 from dragoman.errors import InvalidOption, Misuse
 from dragoman.exchange import McpTool, Options, Request, ToolSpec
-from dragoman.messages import Message
+from dragoman.messages import Message, Text
 from dragoman.resolve import resolve
 from dragoman.wire import encode
 from dragoman.wire.options import fit_options, options_from, thinks
@@ -121,6 +121,17 @@ def test_a_cache_mark_is_noted_where_caching_cannot_be_marked():
     request, notes = fit("openai:gpt-4o", cache=True)
     assert "caching" in notes[0]
     assert fit("anthropic:claude-sonnet-4-5", cache=True)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("model", "noted"), [("openai:gpt-5", True), ("openrouter:openai/gpt-5", False), ("anthropic:claude-opus-4-6", False)]
+)
+def test_marks_on_parts_are_noted_where_they_cannot_be_sent(model, noted):
+    target = resolve(model, environ={})
+    request = Request(model="x", messages=(Message.user(Text("a long book", cache="1h")),))
+
+    notes = [str(note) for note in encode(request, target).notes]
+    assert notes == (["dropped cache marks: prompts cannot be marked for caching here"] if noted else [])
 
 
 def test_no_parallel_switch_without_tools():

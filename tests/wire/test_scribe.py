@@ -42,6 +42,14 @@ def test_state_goes_to_the_prose_it_was_said_of():
     assert text.opaque.data == {"annotations": [1, 2]}
 
 
+def test_state_goes_to_words_that_were_still_held_back():
+    writer = scribe(inline=True)
+    writer.text(" <thin")
+    writer.mark(TextStart, {"a": 1})
+    (text,) = finished(writer).message.parts
+    assert (text.text, text.opaque.data) == (" <thin", {"a": 1})
+
+
 def test_state_without_words_opens_a_part_of_its_own():
     writer = scribe()
     writer.text("Hi")

@@ -134,10 +134,19 @@ def prepare(request: Request, target: Target, notes: list[Note]) -> Request:
     request = _with_system(request)
     _check_tools(request, target)
     request = fit_options(request, target, notes)
-    messages = fit_history(request.messages, target, notes)
+    messages = fit_history(request.messages, target, notes, continued=_is_continued(request))
     if not messages:
         raise Misuse("there is nothing to send: the conversation has no content")
     return replace(request, messages=messages)
+
+
+# Extra fields that name a conversation which the provider holds; the calls that a result answers may be there.
+_CONTINUES = frozenset({"previous_response_id", "conversation"})
+
+
+def _is_continued(request: Request) -> bool:
+    extra = request.options.extra
+    return extra is not UNSET and not _CONTINUES.isdisjoint(extra)
 
 
 def _with_system(request: Request) -> Request:

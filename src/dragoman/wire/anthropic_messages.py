@@ -187,6 +187,8 @@ def _function(tool: ToolSpec, target: Target, notes: list[Note]) -> dict[str, An
         wire["description"] = tool.description
     if tool.strict is not None and target.quirks.accepts_strict:
         wire["strict"] = tool.strict
+    elif tool.strict:
+        notes.append(Note("dropped", f"strict of {tool.name!r}", "calls are not held to a schema here"))
     if not tool.deferred:
         return wire | cache_control(tool.cache)
     if tool.cache:

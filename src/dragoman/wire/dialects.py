@@ -7,6 +7,8 @@ the words of one API, `BODY_DIALECTS` reshape a finished Chat Completions body.
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..effort import OFF
 from ..target import Family
 from .thinking import effort_word
@@ -16,8 +18,16 @@ __all__ = ["BODY_DIALECTS", "EFFORT_DIALECTS"]
 Body = dict[str, Any]
 
 
+# What providers who take a word understand for a model whose own control is none of words: they translate.
+_COMMON_WORDS = ("none", "low", "medium", "high")
+
+
+def _word(family: Family, level: int) -> str:
+    return effort_word(family, level) or effort_word(replace(family, efforts=_COMMON_WORDS), level)
+
+
 def _reasoning_effort(family: Family, level: int) -> Body:
-    return {"reasoning_effort": effort_word(family, level)}
+    return {"reasoning_effort": _word(family, level)}
 
 
 def _effort_or_default(family: Family, level: int) -> Body:
@@ -28,7 +38,7 @@ def _effort_or_default(family: Family, level: int) -> Body:
 
 
 def _reasoning_object(family: Family, level: int) -> Body:
-    return {"reasoning": {"effort": effort_word(family, level)}}
+    return {"reasoning": {"effort": _word(family, level)}}
 
 
 def _thinking_switch(family: Family, level: int) -> Body:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from ..exchange import Note
-from ..messages import Message, Opaque, OpaquePart, Part, Text, Thinking, ToolCall, ToolResult
+from ..messages import Document, Image, Message, Opaque, OpaquePart, Part, Text, Thinking, ToolCall, ToolResult
 from ..target import Target
 from .ids import fit_id
 
@@ -23,21 +23,27 @@ _ID_SHAPES = {
     "openai-responses": "upto_64",
 }
 
+# Wires on which a result cannot be marked as a failure.
+_NO_ERROR_MARK = frozenset({"openai-chat", "openai-responses", "ollama"})
+
 NO_RESULT = "No result: the call was interrupted before it finished."
 
 
-def fit_history(messages: Iterable[Message], target: Target, notes: list[Note]) -> tuple[Message, ...]:
-    """The same conversation as the target accepts it."""
-    return _Fitting(target, notes).fit(messages)
+def fit_history(
+    messages: Iterable[Message], target: Target, notes: list[Note], *, continued: bool = False
+) -> tuple[Message, ...]:
+    """The same conversation as the target accepts it; `continued` where the provider itself holds what came before."""
+    return _Fitting(target, notes, continued).fit(messages)
 
 
 class _Fitting:
     """One pass over a conversation. `_waiting` holds the calls of the last turn that want a result."""
 
-    def __init__(self, target: Target, notes: list[Note]) -> None:
+    def __init__(self, target: Target, notes: list[Note], continued: bool) -> None:
         self._target = target
         self._notes = notes
-        self._shape = target.quirks.call_id_shape or _ID_SHAPES.get(target.wire, "any")
+        self._continued = continued
+        self._shape = _ID_SHAPES.get(target.wire) or target.quirks.call_id_shape or "any"
         self._done: list[Message] = []
         self._ids: set[str] = set()
         self._waiting: list[tuple[str, str]] = []  # id as it was, id as it is sent
@@ -50,7 +56,13 @@ class _Fitting:
         self._close_turn()
         for (what, issuer), count in self._foreign.items():
             self._notes.append(Note("dropped", f"{count} × {what}", f"issued by {issuer}, which alone can read it"))
+        self._note_failures()
         return tuple(self._done)
+
+    def _note_failures(self) -> None:
+        failed = any(result.is_error for message in self._done for result in message.tool_results)
+        if failed and self._target.wire in _NO_ERROR_MARK:
+            self._notes.append(Note("dropped", "is_error of a result", "this wire has no such mark; its text must say so"))
 
     def _take(self, message: Message) -> None:
         results = message.tool_results
@@ -61,13 +73,13 @@ class _Fitting:
             if not rest:
                 return
             message = Message("user" if message.role == "tool" else message.role, rest)
-        self._close_turn()
         parts = [part for part in map(self._own, message.parts) if part is not None]
-        if message.role == "assistant":
-            parts = [self._fit_call(part) if isinstance(part, ToolCall) else part for part in parts]
         if not parts:
             self._notes.append(Note("dropped", f"an empty {message.role} message", "no provider accepts one"))
             return
+        self._close_turn()
+        if message.role == "assistant":
+            parts = [self._fit_call(part) if isinstance(part, ToolCall) else part for part in parts]
         self._between_tools_and_user(message)
         self._done.append(Message(message.role, tuple(parts)))
 
@@ -86,16 +98,21 @@ class _Fitting:
         return replace(call, id=id)
 
     def _take_result(self, result: ToolResult) -> None:
+        blocks = tuple(block for block in map(self._own, result.blocks) if isinstance(block, (Text, Image, Document)))
+        result = replace(result, blocks=blocks, opaque=self._own_state(result.opaque, "state of a result"))
         wanted = [id for old, id in self._waiting if old == result.id]
         id = next((id for id in wanted if id not in self._results), None)
-        if not wanted:
+        if not wanted and self._continued:
+            self._close_turn()
+            self._done.append(Message.tool(result))
+        elif not wanted:
             self._close_turn()
             self._notes.append(Note("repaired", f"result of {result.id!r}", "no call asks for it; sent as quoted text"))
-            self._done.append(Message.user(f"[Result of an earlier tool call]\n{result.content}"))
+            self._done.append(Message.user(f"[Result of an earlier tool call]\n{result.content}", *blocks))
         elif id is None:
             self._notes.append(Note("dropped", f"second result of {result.id!r}", "a call has one result"))
         else:
-            self._results[id] = replace(result, id=id, opaque=self._own_state(result.opaque, "state of a result"))
+            self._results[id] = replace(result, id=id)
 
     def _close_turn(self) -> None:
         """Write the results of the turn in the order of its calls, with one made up for each that is missing."""

@@ -81,7 +81,7 @@ def _options(request: Request, target: Target, notes: list[Note]) -> dict[str, A
     if options.effort_level:
         body |= EFFORT_DIALECTS[quirks.effort_dialect](target.family, options.effort_level)
     if options.response_schema is not UNSET:
-        body["response_format"] = _response_format(options.response_schema, target, notes)
+        body["response_format"] = response_format(options.response_schema, target, notes)
     if request.stream:
         body["stream"] = True
         if quirks.accepts_stream_options:
@@ -89,14 +89,20 @@ def _options(request: Request, target: Target, notes: list[Note]) -> dict[str, A
     return body
 
 
-def _response_format(schema: dict[str, Any], target: Target, notes: list[Note]) -> dict[str, Any]:
+def response_format(schema: dict[str, Any], target: Target, notes: list[Note]) -> dict[str, Any]:
+    """The form an answer is held to."""
     if not target.quirks.accepts_json_schema:
         notes.append(Note("changed", "response_schema", "this provider has only JSON mode; the schema is not enforced"))
         return {"type": "json_object"}
     compiled = compile_schema(schema, OPENAI_STRICT, "response_schema")
     notes.extend(compiled.notes)
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", string(schema.get("title")))[:64] or "response"
-    return {"type": "json_schema", "json_schema": {"name": name, "schema": compiled.schema, "strict": True}}
+    format = {"name": schema_name(schema), "schema": compiled.schema, "strict": True}
+    return {"type": "json_schema", "json_schema": format}
+
+
+def schema_name(schema: dict[str, Any]) -> str:
+    """The name a schema goes by: its title, in the letters that are allowed."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", string(schema.get("title")))[:64] or "response"
 
 
 def _tools(request: Request, target: Target, notes: list[Note]) -> dict[str, Any]:
@@ -119,6 +125,8 @@ def _tool(tool: Any, target: Target, notes: list[Note]) -> dict[str, Any]:
         compiled = compile_schema(tool.input_schema, OPENAI_STRICT, f"tool {tool.name!r}")
         notes.extend(compiled.notes)
         function |= {"parameters": compiled.schema, "strict": True}
+    elif tool.strict:
+        notes.append(Note("dropped", f"strict of {tool.name!r}", "calls are not held to a schema here"))
     return {"type": "function", "function": function} | _cache_mark(tool.cache, target)
 
 
@@ -166,6 +174,8 @@ def _content_part(part: Part, target: Target) -> dict[str, Any]:
             wire = {"type": "file", "file": {"file_id": part.file_id}}
         case Document() if part.data:
             wire = {"type": "file", "file": {"filename": part.name or "document", "file_data": _data_url(part)}}
+        case Document() if part.url and target.quirks.accepts_file_urls:
+            wire = {"type": "file", "file": {"filename": part.name or "document", "file_data": part.url}}
         case OpaquePart():
             return part.opaque.data
         case _:
@@ -187,7 +197,7 @@ def _data_url(part: Image | Document) -> str:
 def _assistant(message: Message, target: Target) -> dict[str, Any]:
     refusals = [part.text for part in message.parts if isinstance(part, Text) and _is_refusal(part)]
     text = "".join(part.text for part in message.parts if isinstance(part, Text) and not _is_refusal(part))
-    calls = [_call(call) for call in message.tool_calls]
+    calls = [_call(call) | _cache_mark(call.cache, target) for call in message.tool_calls]
     wire: dict[str, Any] = {"role": "assistant", "content": text or (None if calls or refusals else "")}
     if refusals:
         wire["refusal"] = "".join(refusals)
@@ -206,16 +216,19 @@ def _is_refusal(part: Text) -> bool:
 
 
 def _reasoning(message: Message, target: Target) -> dict[str, Any]:
-    """Reasoning sent back in the field it came in, to the provider that wants it back."""
+    """Reasoning sent back in the field it came in, to the provider that wants it back.
+
+    Whoever sends it in details, signed or sealed, wants those back; only plain reasoning is a matter of habit.
+    """
     echo = target.quirks.reasoning_echo
     if not target.family.takes_reasoning_back:
-        return {}
-    if echo == "never" or (echo == "tool turns" and not message.tool_calls):
         return {}
     thoughts = [part for part in message.parts if isinstance(part, Thinking)]
     details = [d for part in thoughts if part.opaque for d in sequence(part.opaque.data.get("reasoning_details"))]
     if details:
         return {"reasoning_details": details}
+    if echo == "never" or (echo == "tool turns" and not message.tool_calls):
+        return {}
     fields = [part.opaque.data.get("field") for part in thoughts if part.opaque]
     field = next((field for field in fields if isinstance(field, str)), target.quirks.reasoning_fields[0])
     return {field: message.thinking}
@@ -322,7 +335,8 @@ class _Reader:
         self._finish: str | None = None
         self._refusal = -1
         self._sound: list[bytes] = []
-        self._sound_facts: dict[str, Any] = {}
+        self._sound_id = ""
+        self._sound_words: list[str] = []
         self._last_call: object = None
         self._plain_reasoning = False
 
@@ -483,9 +497,8 @@ class _Reader:
             self._read_audio(mapping(delta.audio))
 
     def _read_audio(self, audio: dict[str, Any]) -> None:
-        facts = self._sound_facts
-        facts["id"] = audio.get("id") or facts.get("id")
-        facts["transcript"] = facts.get("transcript", "") + string(audio.get("transcript"))
+        self._sound_id = string(audio.get("id")) or self._sound_id
+        self._sound_words.append(string(audio.get("transcript")))
         try:
             self._sound.append(b64decode(string(audio.get("data"))))
         except ValueError as error:
@@ -514,11 +527,10 @@ class _Reader:
         scribe.finish("content_filter" if self._refusal >= 0 else reason, raw)
 
     def _add_sound(self) -> None:
-        data, facts = b"".join(self._sound), self._sound_facts
+        data, words = b"".join(self._sound), "".join(self._sound_words)
         if data:
-            media_type = media_type_of(data) or "audio/pcm"
-            opaque = self.scribe.opaque({"id": facts["id"]}) if facts.get("id") else None
-            self.scribe.part(Audio(data, media_type, transcript=facts["transcript"], opaque=opaque))
+            opaque = self.scribe.opaque({"id": self._sound_id}) if self._sound_id else None
+            self.scribe.part(Audio(data, media_type_of(data) or "audio/pcm", transcript=words, opaque=opaque))
 
 
 _DETAIL_TEXTS = ("text", "summary", "data")

@@ -175,6 +175,8 @@ def _function(tool: ToolSpec, target: Target, notes: list[Note]) -> Item:
             compiled = compile_schema(tool.input_schema, OPENAI_STRICT, f"tool {tool.name!r}")
             notes.extend(compiled.notes)
             wire["parameters"] = compiled.schema
+    elif tool.strict:
+        notes.append(Note("dropped", f"strict of {tool.name!r}", "calls are not held to a schema here"))
     return wire | ({"defer_loading": True} if tool.deferred else {})
 
 

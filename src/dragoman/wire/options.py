@@ -35,6 +35,7 @@ _NEEDS_STYLE: dict[tuple[str, str], frozenset[str]] = {
     ("bedrock-converse", "parallel_tool_calls"): frozenset({"claude"}),
 }
 _MARKS_CACHE = frozenset({"anthropic-messages", "bedrock-converse"})
+_MARKS_NOTHING = frozenset({"openai-chat", "openai-responses", "ollama"})  # unless a quirk says otherwise
 _CALLS_MCP = frozenset({"anthropic-messages", "openai-responses"})
 _CHOOSES_TOOLS = frozenset({"openai-chat", "openai-responses", "anthropic-messages", "gemini", "bedrock-converse"})
 
@@ -211,6 +212,16 @@ def _cache(request: Request, target: Target) -> Iterator[Objection]:
     yield Objection("cache", "prompts cannot be marked for caching here", "leave it out", without, is_error=False)
 
 
+def _marks(request: Request, target: Target) -> Iterator[Objection]:
+    """Marks on parts and tools. Wires that know some say for themselves what became of them."""
+    if target.wire not in _MARKS_NOTHING or target.quirks.accepts_cache_marks:
+        return
+    marked = [*request.tools, *(part for message in request.messages for part in message.parts)]
+    if any(getattr(each, "cache", None) for each in marked):
+        reason = "prompts cannot be marked for caching here"
+        yield Objection("cache marks", reason, "leave them out", request, is_error=False)
+
+
 _RULES: tuple[Callable[[Request, Target], Iterator[Objection]], ...] = (
     _lacking,
     _refused_by_family,
@@ -221,6 +232,7 @@ _RULES: tuple[Callable[[Request, Target], Iterator[Objection]], ...] = (
     _schema,
     _deferred,
     _cache,
+    _marks,
 )
 
 

@@ -118,8 +118,10 @@ class Scribe:
 
     def mark(self, kind: Prose, data: State) -> None:
         """Attach opaque state to the open prose of that kind, opening an empty one if there is none."""
+        if self.inline is not None and not self.inline.passive:
+            self._write_pieces(self.inline.flush())  # words held back come before what is said of them
         if self._prose < 0 or self._prose_kind is not kind:
-            self.end_prose()
+            self._close_prose()
             self._open_prose(kind)
         self._prose_opaque.update(data)
 

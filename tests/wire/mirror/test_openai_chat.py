@@ -2,11 +2,12 @@ import json
 from contextlib import suppress
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.effort import HIGH, MEDIUM, OFF, ULTRA
+from dragoman.effort import HIGH, LOW, MEDIUM, OFF, ULTRA
 from dragoman.errors import (
     ApiError,
     DragomanError,
@@ -81,7 +82,11 @@ def target_with(**quirks: Any) -> Target:
 LYREBIRD = target_with()
 # As much as the format can carry: marks, reasoning sent back, names of its own for fields.
 MAGPIE = target_with(
-    accepts_cache_marks=True, reasoning_echo="always", max_tokens_field="max_tokens", seed_field="random_seed"
+    accepts_cache_marks=True,
+    accepts_file_urls=True,
+    reasoning_echo="always",
+    max_tokens_field="max_tokens",
+    seed_field="random_seed",
 )
 ISSUER = LYREBIRD.issuer
 
@@ -133,6 +138,8 @@ def said() -> st.SearchStrategy[Part | None]:
 def carried(
     target: Target, cache: st.SearchStrategy[Any], thinking: st.SearchStrategy[Any]
 ) -> st.SearchStrategy[Request]:
+    address = some.words.map(lambda word: f"https://papers.example/{word}.pdf")
+    linked = st.builds(Document, url=address, name=some.words) if target.quirks.accepts_file_urls else st.nothing()
     unknown = some.words.map(lambda word: OpaquePart(f"x_{word}", opaque(type=f"x_{word}", size=3)))
     user = (
         some.text_parts(cache)
@@ -140,10 +147,11 @@ def carried(
         | some.documents(cache)
         | some.sounds(cache)
         | st.builds(Document, file_id=some.words, cache=cache)
+        | linked
         | unknown
     )
     results = st.builds(ToolResult, st.just(""), st.text(some.letters, max_size=10), cache=cache)
-    turns = some.answered(thinking, said(), some.tool_calls(call_state()), results)
+    turns = some.answered(thinking, said(), some.tool_calls(call_state(), cache), results)
     provider_tool = some.words.map(lambda word: ProviderTool({"type": f"x_{word}"}))
     extra = st.fixed_dictionaries({"user": some.words, "logit_bias": some.json_objects})
     return some.requests(
@@ -196,13 +204,29 @@ def test_stop_is_a_word_or_a_list_of_them(stop, words):
     assert decoded(stop=stop).options.stop == words
 
 
-@pytest.mark.parametrize(("word", "level"), [("minimal", 1), ("high", HIGH), ("xhigh", ULTRA), ("none", OFF)])
+@pytest.mark.parametrize(("word", "level"), [("low", LOW), ("high", HIGH), ("max", ULTRA), ("none", OFF)])
 def test_a_word_of_effort_becomes_a_level(word, level):
     assert decoded(reasoning_effort=word).options == Options(effort=level)
 
 
+@pytest.mark.parametrize(("word", "level"), [("minimal", LOW), ("xhigh", ULTRA)])
+@pytest.mark.parametrize("dialect", ["reasoning_effort", "reasoning_object", "template_switch"])
+def test_a_word_of_effort_that_we_would_say_otherwise_is_kept(dialect, word, level):
+    request = decoded(target_with(effort_dialect=dialect), reasoning_effort=word)
+    body = json.loads(encode_chat(request, target_with(effort_dialect=dialect), []).body)
+
+    assert request.options.effort == level
+    assert word in (body.get("reasoning_effort"), body.get("reasoning", {}).get("effort"))
+
+
 def test_a_word_of_effort_that_nobody_knows_is_passed_on():
     assert decoded(reasoning_effort="heroic").options == Options(extra={"reasoning_effort": "heroic"})
+
+
+def test_a_word_of_effort_means_its_own_level_where_the_family_has_no_other():
+    target = msgspec.structs.replace(LYREBIRD, family=Family(name="keen owl", thinking="effort", efforts=("high",)))
+
+    assert decoded(target, reasoning_effort="high").options == Options(effort=HIGH)
 
 
 def test_effort_is_understood_where_the_target_has_another_dialect_for_it():
@@ -220,6 +244,30 @@ def test_the_name_of_a_schema_becomes_its_title():
     assert (
         decoded(response_format=format).options.response_schema == {"title": "city", "description": "a place"} | schema
     )
+
+
+def test_a_title_that_the_name_was_made_of_stays():
+    schema = {"type": "object", "properties": {}, "title": "A city!"}
+    format = {"type": "json_schema", "json_schema": {"name": "A_city_", "schema": schema}}
+
+    assert decoded(response_format=format).options.response_schema == schema
+
+
+@pytest.mark.parametrize("strict", [{}, {"strict": False}])
+def test_a_schema_that_is_not_enforced_stays_so(strict):
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    format = {"type": "json_schema", "json_schema": {"name": "place", "schema": schema} | strict}
+    request = decoded(response_format=format)
+
+    assert request.options.response_schema == schema | {"title": "place"}
+    assert json.loads(encode_chat(request, LYREBIRD, []).body)["response_format"] == format
+
+
+def test_a_schema_that_cannot_be_enforced_is_passed_on_as_it_is():
+    anything = {"type": "object", "properties": {"notes": {}}}
+    format = {"type": "json_schema", "json_schema": {"name": "place", "schema": anything}}
+
+    assert decoded(response_format=format).options == Options(extra={"response_format": format})
 
 
 def test_json_mode_is_passed_on():
@@ -267,6 +315,32 @@ def test_a_tool_that_is_no_function_is_kept_whole():
     assert decoded(tools=[tool]).tools == (ProviderTool(tool),)
 
 
+def test_a_request_without_a_model_is_for_the_targets_own():
+    assert decoded(model=None).model == "owl-2"
+
+
+def test_a_breakpoint_of_the_cache_is_a_mark():
+    content = [{"type": "text", "text": "hi", "prompt_cache_breakpoint": {"mode": "explicit"}}]
+
+    assert message(role="user", content=content) == Message.user(Text("hi", cache="5m"))
+
+
+def test_a_mark_on_a_whole_message_is_one_on_its_last_part():
+    marked = {"cache_control": {"type": "ephemeral"}}
+
+    assert message(role="user", content="hi", **marked) == Message.user(Text("hi", cache="5m"))
+    assert message(role="tool", tool_call_id="a", content="x", **marked).tool_results[0].cache == "5m"
+
+
+def test_a_result_without_an_id_answers_the_next_call():
+    calls = [{"id": id, "type": "function", "function": {"name": "look", "arguments": "{}"}} for id in "abc"]
+    results = [{"role": "tool", "tool_call_id": "b", "content": "B"}] + [{"role": "tool", "content": "?"}] * 2
+
+    said = decoded(messages=[{"role": "assistant", "tool_calls": calls}, *results]).messages[1]
+
+    assert [result.id for result in said.tool_results] == ["b", "a", "c"]
+
+
 def test_the_developer_speaks_as_the_system():
     assert message(role="developer", content="be brief") == Message.system("be brief")
 
@@ -301,6 +375,7 @@ def test_a_result_may_hold_a_picture():
         ({"type": "image_url", "image_url": {"url": "data:;base64,/9j/"}}, Image(b"\xff\xd8\xff", "image/jpeg")),
         ({"type": "input_audio", "input_audio": {"data": "AAE=", "format": "mp3"}}, Audio(b"\0\1", "audio/mpeg")),
         ({"type": "input_audio", "input_audio": {"data": "AAE=", "format": "flac"}}, Audio(b"\0\1", "audio/flac")),
+        ({"type": "input_audio", "input_audio": "SUQz"}, Audio(b"ID3", "audio/mpeg")),
         ({"type": "file", "file": {"file_id": "f1"}}, Document(file_id="f1")),
         ({"type": "file", "file": {"file_data": "https://p.example/a.pdf"}}, Document(url="https://p.example/a.pdf")),
         ({"type": "video", "frames": 3}, OpaquePart("video", opaque(type="video", frames=3))),
@@ -347,7 +422,6 @@ def test_calls_of_the_older_kind_get_ids_that_meet():
     ("fields", "place"),
     [
         ({"model": 3}, "model must be a string"),
-        ({"model": None}, "model is missing"),
         ({"messages": None}, "messages is missing"),
         ({"messages": []}, "messages is missing"),
         ({"messages": "hi"}, "messages must be a list"),
@@ -382,7 +456,7 @@ def test_a_bad_request_is_refused_with_its_place(fields, place):
     assert place in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["data:image/png,xyz", "data:image/png;base64,%%%", "data:image/png;base64,"])
+@pytest.mark.parametrize("url", ["data:image/png,xyz", "data:image/png;base64,AA%E=", "data:image/png;base64,"])
 def test_a_picture_that_cannot_be_read_is_refused(url):
     with pytest.raises(Misuse, match=r"messages\[0\].content\[0\].image_url.url"):
         message(role="user", content=[{"type": "image_url", "image_url": {"url": url}}])
@@ -614,9 +688,20 @@ def test_an_empty_answer_still_says_who_speaks():
 def test_every_chunk_carries_what_is_known_of_the_answer():
     encoder = StreamEncoder(id="c1", model="owl-2")
 
-    (first, text) = chunks(encoder.feed(TextDelta(0, "hi")))
+    first, text = chunks(encoder.feed(TextDelta(0, "hi")))
+    end, _ = chunks(encoder.feed(Finished(reason="stop")))
 
-    assert (first["id"], text["id"], text["model"]) == ("c1", "c1", "owl-2")
+    assert (first["id"], text["id"], text["model"], end["id"]) == ("c1", "c1", "owl-2", "c1")
+
+
+def test_usage_that_nobody_reported_is_not_written():
+    assert b"usage" not in streamed([TextDelta(0, "hi"), UsageReported(Usage()), Finished(reason="stop")])
+
+
+def test_a_stream_that_fails_at_once_says_only_that():
+    (error,) = chunks(streamed([Failed(RateLimited("slow down"))]))
+
+    assert error["error"]["code"] == "rate_limit_exceeded"
 
 
 def test_a_part_this_wire_cannot_show_writes_nothing():
