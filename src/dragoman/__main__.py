@@ -70,7 +70,9 @@ def _request(given: argparse.Namespace) -> str:
     target = resolve(given.model, wire=given.wire, environ=os.environ)
     encoded = encode(Request(model=target.model, messages=(Message.user(given.subject),)), target)
     body = msgspec.json.decode(encoded.http.body)
-    return _pretty({"method": encoded.http.method, "url": encoded.http.url, "headers": encoded.http.headers, "body": body})
+    return _pretty(
+        {"method": encoded.http.method, "url": encoded.http.url, "headers": encoded.http.headers, "body": body}
+    )
 
 
 def _pretty(value: object) -> str:

@@ -37,7 +37,10 @@ DETECTION: tuple[Rule, ...] = (
     Rule(("gemini-", "models/gemini-", "gemma-"), "gemini"),
     Rule(("deepseek-",), "deepseek"),
     Rule(("grok-",), "xai"),
-    Rule(("mistral-", "ministral-", "magistral-", "codestral-", "devstral-", "pixtral-", "open-mi", "voxtral-"), "mistral"),
+    Rule(
+        ("mistral-", "ministral-", "magistral-", "codestral-", "devstral-", "pixtral-", "open-mi", "voxtral-"),
+        "mistral",
+    ),
     Rule(("kimi-", "moonshot-"), "moonshot"),
     Rule(("glm-",), "zai"),
     Rule(("sonar", "perplexity/"), "perplexity"),

@@ -57,7 +57,9 @@ class McpTool(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="mc
 
     def __repr__(self) -> str:
         # Headers hold credentials.
-        return f"McpTool({self.url!r}, {self.name!r}, headers={sorted(self.headers)}, allowed_tools={self.allowed_tools})"
+        return (
+            f"McpTool({self.url!r}, {self.name!r}, headers={sorted(self.headers)}, allowed_tools={self.allowed_tools})"
+        )
 
 
 class ProviderTool(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="provider"):

@@ -41,7 +41,12 @@ def _gpt(name: str, *, efforts: tuple[str, ...], unasked: bool, chat_tools: bool
 
 
 def _claude(
-    name: str, thinking: ThinkingControl = "adaptive", *, efforts: tuple[str, ...] = (), sampling: bool = False, **more: Any
+    name: str,
+    thinking: ThinkingControl = "adaptive",
+    *,
+    efforts: tuple[str, ...] = (),
+    sampling: bool = False,
+    **more: Any,
 ) -> Family:
     row = Family(
         name=name,
@@ -98,7 +103,13 @@ OPENAI_FAMILIES = (
     _gpt("gpt-5-codex", efforts=("low", "medium", "high"), unasked=True, wants="openai-responses"),
     _gpt("gpt-5-chat", efforts=("medium",), unasked=True),
     _gpt("gpt-5", efforts=("minimal", "low", "medium", "high"), unasked=True),
-    _gpt("gpt-oss", efforts=("low", "medium", "high"), unasked=True, refuses_while_thinking=frozenset(), body_style="effort"),
+    _gpt(
+        "gpt-oss",
+        efforts=("low", "medium", "high"),
+        unasked=True,
+        refuses_while_thinking=frozenset(),
+        body_style="effort",
+    ),
     Family(name="gpt-4", matches=("gpt-4", "gpt-3.5", "chatgpt-4o")),
     *(
         _gpt(name, efforts=("low", "medium", "high"), unasked=True, wants="openai-responses" if "pro" in name else "")
@@ -283,7 +294,13 @@ OPEN_FAMILIES = (
         thinks_unasked=True,
         body_style="reasoning_object",
     ),
-    Family(name="grok-3-mini", matches=("grok-3-mini",), thinking="effort", efforts=("none", "low", "high"), thinks_unasked=True),
+    Family(
+        name="grok-3-mini",
+        matches=("grok-3-mini",),
+        thinking="effort",
+        efforts=("none", "low", "high"),
+        thinks_unasked=True,
+    ),
     Family(name="grok", matches=("grok-",), body_style="reasoning_object"),
     Family(name="magistral", matches=("magistral",), thinking="effort", efforts=("none", "high"), thinks_unasked=True),
     Family(name="mistral", matches=("mistral", "ministral", "codestral", "devstral", "pixtral", "open-mi", "voxtral")),
@@ -321,7 +338,9 @@ FAMILIES: tuple[Family, ...] = (
 # What is assumed of a model that no row knows, by the wire it is spoken to on: the usual words, nothing refused.
 _WORDS = ("none", "low", "medium", "high")
 _UNKNOWN: dict[str, Family] = {
-    "anthropic-messages": Family(name="", thinking="adaptive", efforts=_CLAUDE_ALL, body_style="claude", defer_loading=True),
+    "anthropic-messages": Family(
+        name="", thinking="adaptive", efforts=_CLAUDE_ALL, body_style="claude", defer_loading=True
+    ),
     "gemini": Family(name="", thinking="level", efforts=("minimal", "low", "medium", "high"), system_anywhere=False),
     "bedrock-converse": Family(name="", thinking="none", caches=False),
     "ollama": Family(name="", thinking="toggle", caches=False),

@@ -11,7 +11,6 @@ from dragoman.messages import Audio, Image, Message, Opaque, OpaquePart, Text, T
 from dragoman.target import Family, Target
 from dragoman.usage import Usage
 from dragoman.wire.gemini import (
-    FINISH_REASONS,
     chat_decoder,
     decode_chat,
     decode_count,
@@ -19,6 +18,7 @@ from dragoman.wire.gemini import (
     encode_chat,
     encode_count,
 )
+from dragoman.wire.gemini.answer import FINISH_REASONS
 
 
 def target(model="owl-2", limits=None, headers=(), **family):

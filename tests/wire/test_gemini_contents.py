@@ -3,7 +3,7 @@ import pytest
 from dragoman.errors import Misuse
 from dragoman.messages import Audio, Document, Image, Message, Opaque, OpaquePart, Text, Thinking, ToolCall, ToolResult
 from dragoman.target import Family, Target
-from dragoman.wire.gemini_contents import STAND_IN_SIGNATURE, conversation
+from dragoman.wire.gemini.contents import STAND_IN_SIGNATURE, conversation
 
 
 def target(**family):

@@ -32,7 +32,8 @@ from dragoman.messages import (
 )
 from dragoman.target import Family, Quirks, Target
 from dragoman.usage import Usage
-from dragoman.wire.openai_chat import chat_decoder, decode_chat, decode_error, encode_chat, read_usage
+from dragoman.wire.openai_chat import chat_decoder, decode_chat, decode_error, encode_chat
+from dragoman.wire.openai_chat.answer import read_usage
 
 
 def target_with(family: Family | None = None, **quirks: Any) -> Target:

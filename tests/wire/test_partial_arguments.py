@@ -2,7 +2,7 @@ import pytest
 
 from dragoman.errors import InvalidResponse
 from dragoman.limits import Limits
-from dragoman.wire.partial_arguments import PartialArguments
+from dragoman.wire.gemini.partial_arguments import PartialArguments
 
 
 def gathered(*pieces):

@@ -20,8 +20,8 @@ from dragoman.wire.schema import (
     compile_schema,
     restore,
 )
-from dragoman.wire.schema_restore import fits
-from dragoman.wire.schema_rules import SHAPES, WORDS
+from dragoman.wire.schema.restore import fits
+from dragoman.wire.schema.rules import SHAPES, WORDS
 
 DIALECTS = (OPENAI_STRICT, ANTHROPIC, BEDROCK, GEMINI, OLLAMA)
 CLOSED = (OPENAI_STRICT, ANTHROPIC, BEDROCK)

@@ -62,7 +62,9 @@ class _Fitting:
     def _note_failures(self) -> None:
         failed = any(result.is_error for message in self._done for result in message.tool_results)
         if failed and self._target.wire in _NO_ERROR_MARK:
-            self._notes.append(Note("dropped", "is_error of a result", "this wire has no such mark; its text must say so"))
+            self._notes.append(
+                Note("dropped", "is_error of a result", "this wire has no such mark; its text must say so")
+            )
 
     def _take(self, message: Message) -> None:
         results = message.tool_results

@@ -155,7 +155,9 @@ def _tool_choice(request: Request, target: Target) -> Iterator[Objection]:
         remedy = 'use "auto", or pass effort="none"'
         yield Objection("tool_choice", f"the {family.name} family cannot be forced while it thinks", remedy, without)
     elif choice == "required" and not quirks.required_choice:
-        yield Objection("tool_choice", f"{target.provider} cannot be told that a call is required", 'use "auto"', without)
+        yield Objection(
+            "tool_choice", f"{target.provider} cannot be told that a call is required", 'use "auto"', without
+        )
     elif choice != "required" and not quirks.accepts_named_choice:
         yield Objection("tool_choice", f"{target.provider} does not heed a named tool", 'use "required"', without)
 
@@ -184,9 +186,16 @@ def _schema(request: Request, target: Target) -> Iterator[Objection]:
 
 def _tools(request: Request, target: Target) -> Iterator[Objection]:
     family = target.family
-    if target.wire == "openai-chat" and request.tools and not family.tools_while_thinking and thinks(family, request.options):
+    if (
+        target.wire == "openai-chat"
+        and request.tools
+        and not family.tools_while_thinking
+        and thinks(family, request.options)
+    ):
         reason = f"the {family.name} family takes tools on this wire only while it does not think"
-        yield Objection("tools", reason, 'use wire="openai-responses", or pass effort="none"', replace(request, tools=()))
+        yield Objection(
+            "tools", reason, 'use wire="openai-responses", or pass effort="none"', replace(request, tools=())
+        )
         return
     if target.wire not in _CALLS_MCP and any(isinstance(tool, McpTool) for tool in request.tools):
         rest = tuple(tool for tool in request.tools if not isinstance(tool, McpTool))

@@ -32,6 +32,7 @@ from dragoman.messages import (
 from dragoman.target import Family, Target
 from dragoman.usage import Usage
 from dragoman.wire import anthropic_messages as codec
+from dragoman.wire.anthropic_messages.request import SEARCH_TOOL
 from dragoman.wire.mirror import anthropic_messages as mirror
 
 PNG = b"\x89PNG\r\n\x1a\nsmall"
@@ -267,9 +268,9 @@ def test_a_tool_with_conditions_stays_as_it_is_and_hints_are_set_aside():
 def test_the_search_we_would_add_again_is_taken_away_and_another_is_kept():
     deferred = {"name": "see", "input_schema": CITY, "defer_loading": True}
     regex = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
-    assert read(tools=[codec.SEARCH_TOOL, deferred]).tools == (ToolSpec("see", "", CITY, deferred=True),)
+    assert read(tools=[SEARCH_TOOL, deferred]).tools == (ToolSpec("see", "", CITY, deferred=True),)
     assert read(tools=[regex, deferred]).tools == (ProviderTool(regex), ToolSpec("see", "", CITY, deferred=True))
-    assert read(tools=[codec.SEARCH_TOOL]).tools == (ProviderTool(codec.SEARCH_TOOL),)
+    assert read(tools=[SEARCH_TOOL]).tools == (ProviderTool(SEARCH_TOOL),)
 
 
 def test_the_first_form_of_the_mcp_connector_is_understood():

@@ -14,7 +14,8 @@ from ...exchange import Note
 from ...http import HttpRequest, HttpResponse
 from ...target import Target
 from ...usage import Usage, token_count
-from ..gemini import decode_error, model_name, post
+from ..gemini.answer import decode_error
+from ..gemini.request import model_name, post
 from ..reading import mapping, sequence
 from .vectors import checked_vectors, read_answer, read_vectors
 

@@ -31,11 +31,11 @@ from ...messages import (
 )
 from ...surrogates import clean
 from ...target import Target
-from ..anthropic_messages import SEARCH_TOOL, thinking_fields
+from ..anthropic_messages.request import SEARCH_TOOL, thinking_fields
 from ..arguments import arguments_text
 from ..reading import mapping, read_json, sequence, string
 from ..thinking import budget_level, effort_level
-from .anthropic_replies import StreamEncoder, encode_error, encode_reply
+from .anthropic_messages_replies import StreamEncoder, encode_error, encode_reply
 
 __all__ = ["StreamEncoder", "decode_request", "encode_error", "encode_reply"]
 

@@ -35,10 +35,10 @@ from ...messages import (
 from ...target import Target
 from ..arguments import arguments_text
 from ..dialects import EFFORT_DIALECTS
-from ..openai_chat import response_format, schema_name
+from ..openai_chat.request import response_format, schema_name
 from ..reading import mapping, read_json, sequence, string
 from ..thinking import effort_level
-from .chat_replies import StreamEncoder, encode_error, encode_reply
+from .openai_chat_replies import StreamEncoder, encode_error, encode_reply
 
 __all__ = ["StreamEncoder", "decode_request", "encode_error", "encode_reply"]
 

@@ -18,11 +18,11 @@ from ...errors import InvalidResponse, Misuse
 from ...exchange import AnyTool, McpTool, Options, ProviderTool, Request, ToolSpec
 from ...messages import Block, Document, Image, Message, Opaque, OpaquePart, Part, Role, Text, ToolCall, ToolResult
 from ...target import Target
-from ..openai_responses import ENCRYPTED_REASONING, UNNAMED_FILE, text_format, tool_choice
+from ..openai_responses.items import parts_of, reasoning_id
+from ..openai_responses.request import ENCRYPTED_REASONING, UNNAMED_FILE, text_format, tool_choice
 from ..reading import mapping, read_json, sequence, string, write_json
-from ..responses_items import parts_of, reasoning_id
 from ..thinking import effort_level, effort_word
-from .responses_replies import StreamEncoder, encode_error, encode_reply
+from .openai_responses_replies import StreamEncoder, encode_error, encode_reply
 
 __all__ = ["StreamEncoder", "decode_request", "encode_error", "encode_reply"]
 

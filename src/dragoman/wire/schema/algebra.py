@@ -6,8 +6,8 @@ Every function returns a new schema and leaves its arguments alone.
 from collections.abc import Callable
 from typing import Any
 
-from .reading import write_json
-from .schema_rules import ANNOTATIONS, SILENT, TYPE_OF_KEYWORD, type_name
+from ..reading import write_json
+from .rules import ANNOTATIONS, SILENT, TYPE_OF_KEYWORD, type_name
 
 __all__ = [
     "Contradiction",

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from .arguments import arguments_text
-from .reading import mapping, sequence, string
+from ..arguments import arguments_text
+from ..reading import mapping, sequence, string
 
 __all__ = ["HELD_KINDS", "HeldBlock", "joined_base64"]
 

@@ -8,9 +8,9 @@ from base64 import b64encode
 from collections.abc import Iterable
 from typing import Any
 
-from ..errors import Misuse
-from ..exchange import Note
-from ..messages import (
+from ...errors import Misuse
+from ...exchange import Note
+from ...messages import (
     Audio,
     Block,
     Document,
@@ -25,8 +25,8 @@ from ..messages import (
     ToolResult,
     render_blocks_as_text,
 )
-from ..target import Target
-from .arguments import arguments_object
+from ...target import Target
+from ..arguments import arguments_object
 
 __all__ = ["MADE_UP_ID", "conversation"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import Misuse
-from .reading import write_json
-from .schema_algebra import Contradiction, merge, type_list, types_of
-from .schema_references import NOWHERE, follow, recursive_references
-from .schema_rules import SHAPES, TYPES
+from ...errors import Misuse
+from ..reading import write_json
+from .algebra import Contradiction, merge, type_list, types_of
+from .references import NOWHERE, follow, recursive_references
+from .rules import SHAPES, TYPES
 
 __all__ = ["Place", "SchemaReader"]
 

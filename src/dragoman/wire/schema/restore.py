@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from .schema_rules import type_name
+from .rules import type_name
 
 __all__ = ["Choice", "Entries", "Fields", "Items", "Named", "Undo", "Wrapped", "fits", "undo_value"]
 

@@ -21,11 +21,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import Misuse
-from ..exchange import Note
-from ..messages import Opaque, OpaquePart, Part, Text, Thinking, ToolCall
-from .arguments import arguments_text
-from .reading import mapping, sequence, string
+from ...errors import Misuse
+from ...exchange import Note
+from ...messages import Opaque, OpaquePart, Part, Text, Thinking, ToolCall
+from ..arguments import arguments_text
+from ..reading import mapping, sequence, string
 
 __all__ = [
     "BETWEEN_THOUGHTS",

@@ -1,6 +1,6 @@
 """A JSON Schema as one provider's dialect can carry it, and values mapped back afterwards.
 
-One walk over the schema, asking the tables of `schema_rules.py`. What a dialect cannot say is
+One walk over the schema, asking the tables of `rules.py`. What a dialect cannot say is
 said another way, in this order of preference:
 
 * exactly, and undone in the values by `restore`: a root that is no object is wrapped as
@@ -20,9 +20,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import Misuse
-from ..exchange import Note
-from .schema_algebra import (
+from ...errors import Misuse
+from ...exchange import Note
+from .algebra import (
     closed_object,
     lonely_reference,
     nullable,
@@ -32,9 +32,9 @@ from .schema_algebra import (
     with_prefix_items,
     without_tuple,
 )
-from .schema_reading import Place, SchemaReader
-from .schema_restore import Choice, Entries, Fields, Items, Named, Undo, Wrapped, undo_value
-from .schema_rules import (
+from .reading import Place, SchemaReader
+from .restore import Choice, Entries, Fields, Items, Named, Undo, Wrapped, undo_value
+from .rules import (
     ANNOTATIONS,
     ANTHROPIC,
     BEDROCK,

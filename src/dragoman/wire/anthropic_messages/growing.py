@@ -5,11 +5,11 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from ..exchange import Note
-from ..messages import OpaquePart, Thinking, ToolCall
-from .arguments import arguments_object, arguments_text
-from .reading import mapping, read_json, sequence, string
-from .scribe import Scribe
+from ...exchange import Note
+from ...messages import OpaquePart, Thinking, ToolCall
+from ..arguments import arguments_object, arguments_text
+from ..reading import mapping, read_json, sequence, string
+from ..scribe import Scribe
 
 __all__ = ["Delta", "GrowingBlock", "begin_block"]
 

@@ -9,9 +9,9 @@ from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..errors import Misuse
-from ..exchange import Note
-from ..messages import (
+from ...errors import Misuse
+from ...exchange import Note
+from ...messages import (
     Audio,
     Document,
     Image,
@@ -23,8 +23,8 @@ from ..messages import (
     ToolCall,
     ToolResult,
 )
-from ..target import Target
-from .arguments import arguments_object
+from ...target import Target
+from ..arguments import arguments_object
 
 __all__ = ["FILLER", "BlockWriter"]
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
-from ..errors import Misuse
-from ..exchange import Note
-from ..messages import (
+from ...errors import Misuse
+from ...exchange import Note
+from ...messages import (
     Audio,
     CacheMark,
     Document,
@@ -22,9 +22,9 @@ from ..messages import (
     ToolCall,
     ToolResult,
 )
-from ..target import Target
-from .arguments import arguments_object
-from .reading import string
+from ...target import Target
+from ..arguments import arguments_object
+from ..reading import string
 
 __all__ = ["cache_control", "instructions", "turns"]
 

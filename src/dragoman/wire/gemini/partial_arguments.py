@@ -8,9 +8,9 @@ import re
 from itertools import pairwise
 from typing import Any
 
-from ..errors import InvalidResponse
-from ..limits import Limits
-from .reading import mapping, string
+from ...errors import InvalidResponse
+from ...limits import Limits
+from ..reading import mapping, string
 
 __all__ = ["PartialArguments"]
 

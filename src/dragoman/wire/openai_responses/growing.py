@@ -8,11 +8,12 @@ opened, which is how a body is read.
 from itertools import chain, count
 from typing import Any, ClassVar, Protocol
 
-from ..messages import OpaquePart
-from .arguments import arguments_text
-from .inline import InlineReader, Piece
-from .reading import string
-from .responses_items import (
+from ...messages import OpaquePart
+from ..arguments import arguments_text
+from ..inline import InlineReader, Piece
+from ..reading import string
+from ..scribe import Scribe
+from .items import (
     BETWEEN_THOUGHTS,
     CALL_INPUTS,
     Content,
@@ -22,7 +23,6 @@ from .responses_items import (
     thought,
     thought_state,
 )
-from .scribe import Scribe
 
 __all__ = ["Growing", "growing", "is_growing"]
 

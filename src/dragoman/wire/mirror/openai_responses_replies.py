@@ -43,9 +43,9 @@ from ...events import (
 from ...exchange import FinishReason, Response
 from ...messages import Audio, Image, Opaque, OpaquePart, Part, Text, Thinking, ToolCall
 from ...usage import Usage
-from ..openai_responses import FINISH_REASONS
+from ..openai_responses.answer import FINISH_REASONS
+from ..openai_responses.items import complete, items_of, made_up
 from ..reading import write_json
-from ..responses_items import complete, items_of, made_up
 
 __all__ = ["StreamEncoder", "encode_error", "encode_reply"]
 

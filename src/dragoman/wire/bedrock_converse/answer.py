@@ -1,181 +1,31 @@
-"""Bedrock Converse: one request for every maker's models, answered whole or as an AWS event stream.
+"""Answers: what came back, whole or streamed, and errors."""
 
-Converse says the common things itself and leaves the rest to each model's maker
-(`bedrock_fields.py`); messages are made of blocks with one key each (`bedrock_blocks.py`). In a
-stream the usage comes last, after the message has stopped, so that is where an answer ends.
-"""
-
-import re
 from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
-from ..errors import ApiError, InvalidResponse, Misuse
-from ..events import TextStart, ThinkingStart
-from ..exchange import FinishReason, Note, ProviderTool, Request, Response, ToolSpec
-from ..http import HttpRequest, HttpResponse
-from ..messages import Image, OpaquePart
-from ..target import Target
-from ..usage import Usage, token_count
-from .arguments import arguments_text
-from .bedrock_blocks import FILLER, BlockWriter
-from .bedrock_fields import model_fields, tool_choice
-from .bedrock_pieces import HELD_KINDS, HeldBlock, joined_base64
-from .decoder import StreamDecoder, decode_whole
-from .failure import Complaint, api_error
-from .framing import EventStreamFramer, Frame
-from .reading import mapping, read_json, sequence, string, write_json
-from .schema import BEDROCK, compile_schema
-from .scribe import Scribe
+from ...errors import ApiError, InvalidResponse
+from ...events import TextStart, ThinkingStart
+from ...exchange import FinishReason, Note, Response
+from ...http import HttpResponse
+from ...messages import Image, OpaquePart
+from ...target import Target
+from ...usage import Usage, token_count
+from ..arguments import arguments_text
+from ..decoder import StreamDecoder, decode_whole
+from ..failure import Complaint, api_error
+from ..framing import EventStreamFramer, Frame
+from ..reading import mapping, read_json, sequence, string, write_json
+from ..scribe import Scribe
+from .held import HELD_KINDS, HeldBlock, joined_base64
 
-__all__ = ["chat_decoder", "decode_chat", "decode_count", "decode_error", "encode_chat", "encode_count"]
+__all__ = ["chat_decoder", "decode_chat", "decode_count", "decode_error"]
 
 Body = dict[str, Any]
 
-# ── request ─────────────────────────────────────────────────────────────────────────────────────
-
-_ROLES = {"system": "system", "user": "user", "assistant": "assistant", "tool": "user"}
-
-
-def encode_chat(request: Request, target: Target, notes: list[Note]) -> HttpRequest:
-    """The HTTP request that asks this; what cannot be carried as asked is noted."""
-    body = _conversation(request, target, notes) | _settings(request, target, notes)
-    if request.options.extra is not UNSET:
-        body = _merged(body, request.options.extra)
-    call = "converse-stream" if request.stream else "converse"
-    return _post(target, target.model, call, body)
-
-
-def encode_count(request: Request, target: Target, notes: list[Note]) -> HttpRequest:
-    """The HTTP request that asks how many tokens this would be."""
-    conversation = _conversation(request, target, notes)
-    return _post(target, _counted_model(target.model), "count-tokens", {"input": {"converse": conversation}})
-
-
-def _post(target: Target, model: str, call: str, body: Body) -> HttpRequest:
-    return HttpRequest(
-        url=f"{target.base_url}/model/{quote(model, safe='')}/{call}",
-        body=write_json(body),
-        headers=(("content-type", "application/json"), *target.headers),
-    )
-
-
-# Models reached through an inference profile are counted under their own id.
-_PROFILE = re.compile(r"(?:arn:.*:inference-profile/)?(?:us-gov|us|eu|apac|jp|au|ca|in|global)\.(?=.)")
-
-
-def _counted_model(model: str) -> str:
-    return _PROFILE.sub("", model, count=1) if _PROFILE.match(model) else model
-
-
-def _merged(body: Body, extra: Body) -> Body:
-    """The caller's own fields over ours, object by object: the maker's fields live one level down."""
-    merged = dict(body)
-    for name, value in extra.items():
-        ours = merged.get(name)
-        merged[name] = ours | value if isinstance(ours, dict) and isinstance(value, dict) else value
-    return merged
-
-
-def _conversation(request: Request, target: Target, notes: list[Note]) -> Body:
-    """What both a chat and a count of its tokens consist of."""
-    writer = BlockWriter(target, notes)
-    leading = next((at for at, m in enumerate(request.messages) if m.role != "system"), len(request.messages))
-    system = [block for message in request.messages[:leading] for block in writer.blocks(message)]
-    turns: list[Body] = []
-    for message in request.messages[leading:]:
-        _append(turns, _ROLES[message.role], writer.blocks(message))
-    if target.family.opens_with_user and turns and turns[0]["role"] != "user":
-        notes.append(
-            Note("changed", "the history", f"a user's {FILLER!r} was put before it; this family wants one first")
-        )
-        turns.insert(0, {"role": "user", "content": [{"text": FILLER}]})
-    if mark := request.options.cache or False:
-        for blocks in (system, turns[-1]["content"] if turns else []):
-            writer.cache_point(blocks, mark)
-    tools, choice = _tools(request, target, notes)
-    fields = model_fields(request.options, target, notes) | choice
-    body: Body = {"messages": turns, "system": system, "toolConfig": tools, "additionalModelRequestFields": fields}
-    return {name: value for name, value in body.items() if value or name == "messages"}
-
-
-def _append(turns: list[Body], role: str, blocks: list[Body]) -> None:
-    """Add to the conversation; two turns of one role are one turn."""
-    if turns and turns[-1]["role"] == role:
-        turns[-1]["content"] += blocks
-    elif blocks:
-        turns.append({"role": role, "content": blocks})
-
-
-def _settings(request: Request, target: Target, notes: list[Note]) -> Body:
-    options = request.options
-    inference = {
-        "maxTokens": options.max_tokens,
-        "temperature": options.temperature,
-        "topP": options.top_p,
-        "stopSequences": options.stop,
-    }
-    body: Body = {}
-    if given := {name: value for name, value in inference.items() if value is not UNSET}:
-        body["inferenceConfig"] = given
-    if options.response_schema is not UNSET:
-        body["outputConfig"] = {"textFormat": _text_format(options.response_schema, notes)}
-    if options.metadata is not UNSET:
-        body["requestMetadata"] = options.metadata
-    if options.service_tier is not UNSET:
-        body["serviceTier"] = {"type": options.service_tier}
-    return body
-
-
-def _text_format(schema: Body, notes: list[Note]) -> Body:
-    compiled = compile_schema(schema, BEDROCK, "response_schema")
-    notes.extend(compiled.notes)
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", string(schema.get("title")))[:64] or "response"
-    definition = {"name": name, "schema": write_json(compiled.schema).decode()}
-    return {"type": "json_schema", "structure": {"jsonSchema": definition}}
-
-
-def _tools(request: Request, target: Target, notes: list[Note]) -> tuple[Body, Body]:
-    """The tools with their choice, and what of the choice the model's maker must be told instead."""
-    called = {call.name: None for message in request.messages for call in message.tool_calls}
-    if request.tools and (request.tool_choice != "none" or called):
-        tools = [wire for tool in request.tools for wire in _tool(tool, target, notes)]
-        choice, fields = tool_choice(request, target, notes)
-        return {"tools": tools} | ({"toolChoice": choice} if choice else {}), fields
-    if called:
-        # A history with calls is refused without a description of their tools.
-        notes.append(Note("repaired", "tools", "the history has calls, so their tools are described by name"))
-        return {"tools": [_tool_spec(ToolSpec(name), notes) for name in called]}, {}
-    return {}, {}
-
-
-def _tool(tool: Any, target: Target, notes: list[Note]) -> list[Body]:
-    match tool:
-        case ToolSpec():
-            mark = tool.cache if target.family.caches else None
-            return [_tool_spec(tool, notes)] + ([BlockWriter.point(mark)] if mark else [])
-        case ProviderTool():
-            return [dict(tool.data)]
-        case _:
-            raise Misuse(f"Converse cannot call an MCP server ({tool.name!r}): connect to it and pass its tools")
-
-
-def _tool_spec(tool: ToolSpec, notes: list[Note]) -> Body:
-    spec: Body = {"name": tool.name, "inputSchema": {"json": tool.input_schema}}
-    if tool.description:
-        spec["description"] = tool.description
-    if tool.strict:
-        compiled = compile_schema(tool.input_schema, BEDROCK, f"tool {tool.name!r}")
-        notes.extend(compiled.notes)
-        spec |= {"inputSchema": {"json": compiled.schema}, "strict": True}
-    return {"toolSpec": spec}
-
-
-# ── answer ──────────────────────────────────────────────────────────────────────────────────────
 
 STOP_REASONS: dict[str, FinishReason] = {
     "end_turn": "stop",

@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from ..effort import OFF
-from ..exchange import Note, Options, Request
-from ..target import Family, Target
-from .thinking import effort_word, thinking_budget
+from ...effort import OFF
+from ...exchange import Note, Options, Request
+from ...target import Family, Target
+from ..thinking import effort_word, thinking_budget
 
 __all__ = ["model_fields", "tool_choice"]
 

@@ -52,7 +52,7 @@ from ...messages import (
     render_blocks_as_text,
 )
 from ...usage import Usage
-from ..anthropic_messages import REQUEST_FACTS, STOP_FACTS, STOP_REASONS, USAGE_FACTS
+from ..anthropic_messages.answer import REQUEST_FACTS, STOP_FACTS, STOP_REASONS, USAGE_FACTS
 from ..arguments import arguments_object
 from ..reading import write_json
 
