@@ -49,7 +49,14 @@ def chat_stream() -> bytes:
 
 
 def anthropic_stream() -> bytes:
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": "owl-2", "stop_reason": None}
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "content": [],
+        "model": "owl-2",
+        "stop_reason": None,
+    }
     words = [
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": f" word{n}"}}
         for n in range(CHUNKS)
@@ -171,7 +178,9 @@ def tool_stream(fragments: int) -> bytes:
     def chunk(call: dict[str, Any]) -> dict[str, Any]:
         return {"id": "c", "model": "owl-2", "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
 
-    begin = chunk({"index": 0, "id": "call_1", "type": "function", "function": {"name": "write", "arguments": '{"text":"'}})
+    begin = chunk(
+        {"index": 0, "id": "call_1", "type": "function", "function": {"name": "write", "arguments": '{"text":"'}}
+    )
     middle = [chunk({"index": 0, "function": {"arguments": "ten bytes "}})] * fragments
     end = chunk({"index": 0, "function": {"arguments": '"}'}})
     finish = {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}

@@ -47,7 +47,12 @@ def test_events_add_up_to_the_response():
         ]
     )
 
-    assert response.message.parts == (Thinking("let me see", SEAL), Text("Hi"), ToolCall("c1", "look", '{"a":1}', SEAL), picture)
+    assert response.message.parts == (
+        Thinking("let me see", SEAL),
+        Text("Hi"),
+        ToolCall("c1", "look", '{"a":1}', SEAL),
+        picture,
+    )
     assert (response.text, response.thinking, response.finish_reason) == ("Hi", "let me see", "tool_calls")
     assert response.usage == Usage(input_tokens=3, output_tokens=5)
     assert (response.id, response.model, response.provider) == ("r1", "owl-2", "lyrebird")

@@ -10,7 +10,7 @@ sys.addaudithook(lambda event, arguments: seen.append((event, arguments)) if eve
 import msgspec
 threads = __import__("threading").active_count()
 import dragoman
-outside = {name.partition(".")[0] for name in sys.modules} - set(sys.stdlib_module_names) - {"__main__", "sitecustomize"}
+outside = {name.partition(".")[0] for name in sys.modules} - {*sys.stdlib_module_names, "__main__", "sitecustomize"}
 # An editable install is found through a finder of its own.
 outside = {name for name in outside if not name.startswith("_") and "editable" not in name and "distutils" not in name}
 print(sorted(outside))

@@ -26,7 +26,8 @@ LAYERS = [
 PROGRAMS = {"__main__"}
 
 WIRE_LAYERS = [
-    "thinking", "ids", "dialects", "reading", "arguments", "framing", "inline", "scribe", "failure", "decoder", "schema",
+    "thinking", "ids", "dialects", "reading", "arguments", "framing", "inline", "scribe", "failure", "decoder",
+    "schema",
     # the formats, none of which knows another
     "openai_chat", "openai_responses", "anthropic_messages", "gemini", "bedrock_converse", "ollama",
     "options", "history", "", "embeddings", "mirror",
@@ -34,8 +35,8 @@ WIRE_LAYERS = [
 
 # Everything a pure module may need from outside; nothing here waits, reads a clock or opens a thing.
 PURE = {
-    "array", "ast", "base64", "binascii", "collections", "difflib", "email", "functools", "hashlib", "importlib", "itertools",
-    "json", "math", "msgspec", "re", "struct", "sys", "typing", "urllib", "zlib",
+    "array", "base64", "binascii", "collections", "difflib", "email", "functools", "hashlib", "importlib",
+    "itertools", "json", "math", "msgspec", "re", "struct", "sys", "typing", "urllib", "zlib",
 }  # fmt: skip
 
 
@@ -66,13 +67,19 @@ def imports(path: Path) -> set[str]:
             module = ".".join(filter(None, (base, node.module)))
             # `from . import x` names modules, `from .x import y` names their contents.
             names = {f"{module}.{alias.name}" for alias in node.names}
-            found |= names if node.module is None or (SOURCE / module.replace("dragoman.", "").replace(".", "/")).is_dir() else {module}
+            found |= (
+                names
+                if node.module is None or (SOURCE / module.replace("dragoman.", "").replace(".", "/")).is_dir()
+                else {module}
+            )
     return found
 
 
 def test_every_module_has_a_place_in_the_order():
     assert {layer_of(dotted(path)) for path in modules()} - {""} == set(LAYERS)
-    in_wire = {dotted(path).removeprefix("dragoman.wire").lstrip(".").split(".")[0] for path in modules(SOURCE / "wire")}
+    in_wire = {
+        dotted(path).removeprefix("dragoman.wire").lstrip(".").split(".")[0] for path in modules(SOURCE / "wire")
+    }
     assert in_wire == set(WIRE_LAYERS)
 
 
@@ -110,7 +117,11 @@ def test_nothing_can_reach_the_world(path):
     """No module of these layers imports anything that waits, reads a clock, or opens something."""
     outside = {name.split(".")[0] for name in imports(path) if not name.startswith("dragoman")}
     assert outside <= PURE
-    calls = {node.func.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    calls = {
+        node.func.id
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
     assert not calls & {"open", "print", "input", "exec", "eval", "breakpoint", "__import__"}
 
 
@@ -123,6 +134,10 @@ def test_no_providers_name_stands_in_a_codec(path):
     """The moment a codec asks who it is talking to, it has become two codecs."""
     words = set(re.findall(r"[a-z0-9_.-]+", path.read_text().lower()))
     assert not words & (set(PROVIDERS) - OWNERS - {"together"}), "name the quirk, not the provider"
-    strings = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    strings = {
+        node.value
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
     shapes = set(SHAPES) if "embeddings" in path.parts else set()
     assert not strings & (set(PROVIDERS) - set(WIRES) - shapes)

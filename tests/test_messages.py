@@ -33,7 +33,9 @@ parts = st.one_of(
     st.builds(ToolResult, words, texts, st.booleans(), blocks, opaques),
     st.builds(OpaquePart, words, st.builds(Opaque, words, json_objects)),
 )
-messages = st.builds(Message, st.sampled_from(["system", "user", "assistant", "tool"]), st.lists(parts, max_size=4).map(tuple))
+messages = st.builds(
+    Message, st.sampled_from(["system", "user", "assistant", "tool"]), st.lists(parts, max_size=4).map(tuple)
+)
 
 PNG = b"\x89PNG\r\n\x1a\n...."
 
@@ -81,7 +83,10 @@ def test_media_that_cannot_be_read_says_what_to_give(make, says):
 
 def test_blocks_become_text_where_only_text_is_taken():
     blocks = (Text("see:"), Image(PNG), Document(url="https://x/y.pdf", media_type="application/pdf"))
-    assert render_blocks_as_text(blocks) == f"see:\n[Image: image/png, {len(PNG)}B]\n[Document: application/pdf, https://x/y.pdf]"
+    assert (
+        render_blocks_as_text(blocks)
+        == f"see:\n[Image: image/png, {len(PNG)}B]\n[Document: application/pdf, https://x/y.pdf]"
+    )
 
 
 @given(st.lists(messages, max_size=4).map(tuple))

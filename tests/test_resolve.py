@@ -8,13 +8,16 @@ from dragoman.providers import PROVIDERS
 from dragoman.resolve import find_key, resolve, resolve_embeddings, sign
 from dragoman.secrets import Secret
 from dragoman.wire import WIRES, wire_named
-from dragoman.wire.embeddings import embeddings_named
 from dragoman.wire.dialects import BODY_DIALECTS, EFFORT_DIALECTS
+from dragoman.wire.embeddings import embeddings_named
 from dragoman.wire.ids import CALL_ID_SHAPES
 from dragoman.wire.thinking import _RANKS
 
-NAMED = """openai anthropic gemini bedrock ollama deepseek fireworks together opencode groq mistral openrouter xai
-cerebras moonshot zai huggingface azure vllm lmstudio llamacpp openai-compatible""".split()
+NAMED = [
+    "openai", "anthropic", "gemini", "bedrock", "ollama", "deepseek", "fireworks", "together", "opencode", "groq", "mistral",
+    "openrouter", "xai", "cerebras", "moonshot", "zai", "huggingface", "azure", "vllm", "lmstudio", "llamacpp",
+    "openai-compatible",
+]  # fmt: skip
 
 
 def test_every_promised_provider_has_a_row():
@@ -123,7 +126,10 @@ def test_openai_speaks_responses_at_home_and_chat_elsewhere():
     assert resolve("gpt-5", base_url="https://api.openai.com/v1", environ={}).wire == "openai-responses"
     assert resolve("gpt-5", base_url="http://localhost:9/v1", environ={}).wire == "openai-chat"
     assert resolve("gpt-5", environ={"OPENAI_BASE_URL": "https://proxy.example/v1"}).wire == "openai-chat"
-    assert resolve("gpt-5", base_url="http://localhost:9/v1", wire="openai-responses", environ={}).wire == "openai-responses"
+    assert (
+        resolve("gpt-5", base_url="http://localhost:9/v1", wire="openai-responses", environ={}).wire
+        == "openai-responses"
+    )
 
 
 def test_a_wire_that_a_provider_lacks_is_an_error_and_never_a_switch():
@@ -212,7 +218,12 @@ def test_local_servers_need_no_key():
 
 @pytest.mark.parametrize(
     ("provider", "header"),
-    [("openai", ("authorization", "Bearer k")), ("anthropic", ("x-api-key", "k")), ("gemini", ("x-goog-api-key", "k")), ("azure", ("api-key", "k"))],
+    [
+        ("openai", ("authorization", "Bearer k")),
+        ("anthropic", ("x-api-key", "k")),
+        ("gemini", ("x-goog-api-key", "k")),
+        ("azure", ("api-key", "k")),
+    ],
 )
 def test_a_key_is_shown_as_the_provider_wants_it(provider, header):
     request = sign(HttpRequest(url="https://x"), PROVIDERS[provider], Secret("k"))
@@ -228,9 +239,19 @@ def test_a_key_is_shown_as_the_provider_wants_it(provider, header):
     [
         ("text-embedding-3-small", "openai", "https://api.openai.com/v1", ""),
         ("gemini:gemini-embedding-001", "gemini", "https://generativelanguage.googleapis.com/v1beta", ""),
-        ("bedrock:amazon.titan-embed-text-v2:0", "bedrock", "https://bedrock-runtime.us-east-1.amazonaws.com", "input_text"),
+        (
+            "bedrock:amazon.titan-embed-text-v2:0",
+            "bedrock",
+            "https://bedrock-runtime.us-east-1.amazonaws.com",
+            "input_text",
+        ),
         ("bedrock:cohere.embed-english-v3", "bedrock", "https://bedrock-runtime.us-east-1.amazonaws.com", "texts"),
-        ("bedrock:amazon.nova-2-multimodal-embeddings-v1:0", "bedrock", "https://bedrock-runtime.us-east-1.amazonaws.com", "single_embedding"),
+        (
+            "bedrock:amazon.nova-2-multimodal-embeddings-v1:0",
+            "bedrock",
+            "https://bedrock-runtime.us-east-1.amazonaws.com",
+            "single_embedding",
+        ),
         ("ollama:all-minilm", "ollama", "http://localhost:11434", ""),
         ("embed-v4.0", "cohere", "https://api.cohere.com", "texts"),
     ],

@@ -30,7 +30,9 @@ def test_unknown_adds_as_zero_without_becoming_zero():
     assert (bool(Usage()), bool(total)) == (False, True)
 
 
-@pytest.mark.parametrize(("claim", "count"), [(3, 3), (3.0, 3), (0, 0), (-1, None), (2.5, None), ("3", None), (True, None), (10**15, None)])
+@pytest.mark.parametrize(
+    ("claim", "count"), [(3, 3), (3.0, 3), (0, 0), (-1, None), (2.5, None), ("3", None), (True, None), (10**15, None)]
+)
 def test_a_count_that_is_not_sane_is_unknown(claim, count):
     assert token_count(claim) == count
 
@@ -76,7 +78,9 @@ def test_a_secret_does_not_pickle():
 
 
 def test_a_request_shows_no_credential():
-    request = HttpRequest(url="https://x", headers=(("Authorization", "Bearer hunter2"), ("x-api-key", "hunter2"), ("a", "b")))
+    request = HttpRequest(
+        url="https://x", headers=(("Authorization", "Bearer hunter2"), ("x-api-key", "hunter2"), ("a", "b"))
+    )
 
     assert "hunter2" not in repr(request) + repr(request.masked())
     assert dict(request.masked().headers)["a"] == "b"

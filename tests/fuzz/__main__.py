@@ -24,6 +24,7 @@ with atheris.instrument_imports(include=["dragoman"]):
         wire_named(name)
 
 from tests.wire.replies import REPLIES, target_on
+import contextlib
 
 SMALL = Limits(body_bytes=64 * 1024, event_bytes=8 * 1024)
 TARGETS = {wire: target_on(wire, limits=SMALL) for wire in WIRES}
@@ -53,18 +54,14 @@ def one_input(data: bytes) -> None:
     if isinstance(events[-1], Finished):
         for call in fold(events).tool_calls:
             read_arguments(call)
-    try:
+    with contextlib.suppress(DragomanError):
         wire_named(wire).decode_chat(data, TARGETS[wire])
-    except DragomanError:
-        pass
     wire_named(wire).decode_error(HttpResponse(status=500, body=data), TARGETS[wire])
 
 
 def read_arguments(call: ToolCall) -> None:
-    try:
+    with contextlib.suppress(DragomanError):
         call.parse_arguments()
-    except DragomanError:
-        pass
 
 
 def write_seeds(folder: Path) -> None:

@@ -34,7 +34,12 @@ class Reply(Struct, frozen=True):
 
 def target_on(wire: str, **more: Any) -> Target:
     return Target(
-        provider="lyrebird", model="owl-2", wire=wire, base_url="https://x.example", family=family_of("owl-2", wire), **more
+        provider="lyrebird",
+        model="owl-2",
+        wire=wire,
+        base_url="https://x.example",
+        family=family_of("owl-2", wire),
+        **more,
     )
 
 
@@ -54,8 +59,13 @@ def _sse(payloads: list[Any]) -> bytes:
 
 def _sse_named(payloads: list[Any]) -> bytes:
     # A name that a mutation has spoiled is left out; the payload still comes.
-    names = (f"event: {payload['type']}\n" if isinstance(payload, dict) and isinstance(payload.get("type"), str) else "" for payload in payloads)
-    return "".join(f"{name}data: {compact(payload)}\n\n" for name, payload in zip(names, payloads, strict=True)).encode("utf-8", "replace")
+    names = (
+        f"event: {payload['type']}\n" if isinstance(payload, dict) and isinstance(payload.get("type"), str) else ""
+        for payload in payloads
+    )
+    return "".join(f"{name}data: {compact(payload)}\n\n" for name, payload in zip(names, payloads, strict=True)).encode(
+        "utf-8", "replace"
+    )
 
 
 def _lines(payloads: list[Any]) -> bytes:
@@ -63,7 +73,9 @@ def _lines(payloads: list[Any]) -> bytes:
 
 
 def _event_stream(payloads: list[Any]) -> bytes:
-    return b"".join(_message(name, payload) for entry in payloads if isinstance(entry, dict) for name, payload in entry.items())
+    return b"".join(
+        _message(name, payload) for entry in payloads if isinstance(entry, dict) for name, payload in entry.items()
+    )
 
 
 def _message(name: str, payload: Any) -> bytes:
@@ -119,8 +131,18 @@ def _chat_call(index: int, id: str, name: str, arguments: str) -> JsonObject:
 
 
 CHAT = [
-    Reply("openai-chat", "text", _chat_body({"content": "Grüß dich ☃ 😀"}, "stop"), _chat_chunks([{"content": "Grüß "}, {"content": "dich ☃ 😀"}], "stop")),
-    Reply("openai-chat", "cut short", _chat_body({"content": "Once"}, "length"), _chat_chunks([{"content": "Once"}], "length")),
+    Reply(
+        "openai-chat",
+        "text",
+        _chat_body({"content": "Grüß dich ☃ 😀"}, "stop"),
+        _chat_chunks([{"content": "Grüß "}, {"content": "dich ☃ 😀"}], "stop"),
+    ),
+    Reply(
+        "openai-chat",
+        "cut short",
+        _chat_body({"content": "Once"}, "length"),
+        _chat_chunks([{"content": "Once"}], "length"),
+    ),
     Reply(
         "openai-chat",
         "reasoning and parallel calls",
@@ -152,21 +174,39 @@ CHAT = [
             {
                 "content": "Hi",
                 "reasoning": "hm hm",
-                "reasoning_details": [{"type": "reasoning.text", "text": "hm hm", "signature": "s", "index": 0, "format": "f"}],
+                "reasoning_details": [
+                    {"type": "reasoning.text", "text": "hm hm", "signature": "s", "index": 0, "format": "f"}
+                ],
             },
             "stop",
         ),
         _chat_chunks(
             [
-                {"reasoning": "hm ", "reasoning_details": [{"type": "reasoning.text", "text": "hm ", "index": 0, "format": "f"}]},
-                {"reasoning": "hm", "reasoning_details": [{"type": "reasoning.text", "text": "hm", "signature": "s", "index": 0}]},
+                {
+                    "reasoning": "hm ",
+                    "reasoning_details": [{"type": "reasoning.text", "text": "hm ", "index": 0, "format": "f"}],
+                },
+                {
+                    "reasoning": "hm",
+                    "reasoning_details": [{"type": "reasoning.text", "text": "hm", "signature": "s", "index": 0}],
+                },
                 {"content": "Hi"},
             ],
             "stop",
         ),
     ),
-    Reply("openai-chat", "inline thinking", _chat_body({"content": "<think>hm</think>\n\nHi"}, "stop"), _chat_chunks([{"content": piece} for piece in ("<th", "ink>h", "m</thi", "nk>\n", "\nHi")], "stop")),
-    Reply("openai-chat", "refusal", _chat_body({"content": None, "refusal": "I cannot."}, "stop"), _chat_chunks([{"refusal": "I "}, {"refusal": "cannot."}], "stop")),
+    Reply(
+        "openai-chat",
+        "inline thinking",
+        _chat_body({"content": "<think>hm</think>\n\nHi"}, "stop"),
+        _chat_chunks([{"content": piece} for piece in ("<th", "ink>h", "m</thi", "nk>\n", "\nHi")], "stop"),
+    ),
+    Reply(
+        "openai-chat",
+        "refusal",
+        _chat_body({"content": None, "refusal": "I cannot."}, "stop"),
+        _chat_chunks([{"refusal": "I "}, {"refusal": "cannot."}], "stop"),
+    ),
 ]
 
 # ── Responses ──
@@ -225,14 +265,21 @@ def _summary(index: int, *deltas: str) -> list[JsonObject]:
     part = {"type": "summary_text", "text": ""}
     return [
         {"type": "response.reasoning_summary_part.added", "summary_index": index, "part": part},
-        *({"type": "response.reasoning_summary_text.delta", "summary_index": index, "delta": delta} for delta in deltas),
+        *(
+            {"type": "response.reasoning_summary_text.delta", "summary_index": index, "delta": delta}
+            for delta in deltas
+        ),
         {"type": "response.reasoning_summary_text.done", "summary_index": index, "text": text},
         {"type": "response.reasoning_summary_part.done", "summary_index": index, "part": part | {"text": text}},
     ]
 
 
 _SAID_EVENTS = [
-    {"type": "response.content_part.added", "content_index": 0, "part": {"type": "output_text", "text": "", "annotations": []}},
+    {
+        "type": "response.content_part.added",
+        "content_index": 0,
+        "part": {"type": "output_text", "text": "", "annotations": []},
+    },
     {"type": "response.output_text.delta", "content_index": 0, "delta": "Grüß "},
     {"type": "response.output_text.delta", "content_index": 0, "delta": "dich ☃"},
     {"type": "response.output_text.done", "content_index": 0, "text": "Grüß dich ☃"},
@@ -248,8 +295,15 @@ _FULL = _response_body(_OUTPUT)
 _CUT = _response_body([_SAID], status="incomplete", incomplete_details={"reason": "max_output_tokens"})
 
 RESPONSES = [
-    Reply("openai-responses", "text", _response_body([_SAID]), _response_events(_response_body([_SAID]), _item(0, _SAID, {"content": []}, *_SAID_EVENTS))),
-    Reply("openai-responses", "cut short", _CUT, _response_events(_CUT, _item(0, _SAID, {"content": []}, *_SAID_EVENTS))),
+    Reply(
+        "openai-responses",
+        "text",
+        _response_body([_SAID]),
+        _response_events(_response_body([_SAID]), _item(0, _SAID, {"content": []}, *_SAID_EVENTS)),
+    ),
+    Reply(
+        "openai-responses", "cut short", _CUT, _response_events(_CUT, _item(0, _SAID, {"content": []}, *_SAID_EVENTS))
+    ),
     Reply(
         "openai-responses",
         "reasoning, search, words and a call",
@@ -257,7 +311,13 @@ RESPONSES = [
         _response_events(
             _FULL,
             [
-                *_item(0, _REASONING, {"summary": [], "encrypted_content": "cGFydA"}, *_summary(0, "First ", "this."), *_summary(1, "Then that.")),
+                *_item(
+                    0,
+                    _REASONING,
+                    {"summary": [], "encrypted_content": "cGFydA"},
+                    *_summary(0, "First ", "this."),
+                    *_summary(1, "Then that."),
+                ),
                 *_item(1, _SEARCH, {"status": "in_progress"}),
                 *_item(2, _SAID, {"content": []}, *_SAID_EVENTS),
                 *_item(3, _CALL, {"arguments": "", "status": "in_progress"}, *_CALL_EVENTS),
@@ -269,7 +329,12 @@ RESPONSES = [
 # ── Anthropic Messages ──
 
 _MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "owl-2-0101"}
-_MESSAGE_USAGE = {"input_tokens": 30, "cache_creation_input_tokens": 6, "cache_read_input_tokens": 64, "output_tokens": 40}
+_MESSAGE_USAGE = {
+    "input_tokens": 30,
+    "cache_creation_input_tokens": 6,
+    "cache_read_input_tokens": 64,
+    "output_tokens": 40,
+}
 
 
 def _message_body(content: list[JsonObject], stop: str) -> JsonObject:
@@ -291,20 +356,36 @@ def _message_events(blocks: list[JsonObject], stop: str) -> list[JsonObject]:
         {"type": "message_start", "message": begun},
         {"type": "ping"},
         *blocks,
-        {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 40}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": stop, "stop_sequence": None},
+            "usage": {"output_tokens": 40},
+        },
         {"type": "message_stop"},
     ]
 
 
 _USED = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "owl"}}
-_FOUND = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"type": "web_search_result", "url": "https://x.example"}]}
+_FOUND = {
+    "type": "web_search_tool_result",
+    "tool_use_id": "srvtoolu_1",
+    "content": [{"type": "web_search_result", "url": "https://x.example"}],
+}
 
 ANTHROPIC = [
     Reply(
         "anthropic-messages",
         "text",
         _message_body([{"type": "text", "text": "Grüß dich ☃"}], "end_turn"),
-        _message_events(_block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Grüß "}, {"type": "text_delta", "text": "dich ☃"}), "end_turn"),
+        _message_events(
+            _block(
+                0,
+                {"type": "text", "text": ""},
+                {"type": "text_delta", "text": "Grüß "},
+                {"type": "text_delta", "text": "dich ☃"},
+            ),
+            "end_turn",
+        ),
     ),
     Reply(
         "anthropic-messages",
@@ -362,7 +443,10 @@ _GEMINI_USAGE = {
 
 def _gemini_chunk(parts: list[JsonObject], finish: str | None = None) -> JsonObject:
     candidate: JsonObject = {"content": {"role": "model", "parts": parts}, "index": 0}
-    return _GEMINI | {"candidates": [candidate | ({"finishReason": finish} if finish else {})], "usageMetadata": _GEMINI_USAGE}
+    return _GEMINI | {
+        "candidates": [candidate | ({"finishReason": finish} if finish else {})],
+        "usageMetadata": _GEMINI_USAGE,
+    }
 
 
 _GEMINI_CALLS = [
@@ -371,8 +455,18 @@ _GEMINI_CALLS = [
 ]
 
 GEMINI = [
-    Reply("gemini", "text", _gemini_chunk([{"text": "Grüß dich ☃"}], "STOP"), [_gemini_chunk([{"text": "Grüß "}]), _gemini_chunk([{"text": "dich ☃"}], "STOP")]),
-    Reply("gemini", "cut short", _gemini_chunk([{"text": "Once"}], "MAX_TOKENS"), [_gemini_chunk([{"text": "Once"}]), _gemini_chunk([], "MAX_TOKENS")]),
+    Reply(
+        "gemini",
+        "text",
+        _gemini_chunk([{"text": "Grüß dich ☃"}], "STOP"),
+        [_gemini_chunk([{"text": "Grüß "}]), _gemini_chunk([{"text": "dich ☃"}], "STOP")],
+    ),
+    Reply(
+        "gemini",
+        "cut short",
+        _gemini_chunk([{"text": "Once"}], "MAX_TOKENS"),
+        [_gemini_chunk([{"text": "Once"}]), _gemini_chunk([], "MAX_TOKENS")],
+    ),
     Reply(
         "gemini",
         "thoughts, words, code and calls",
@@ -397,7 +491,13 @@ GEMINI = [
 
 # ── Bedrock Converse ──
 
-_CONVERSE_USAGE = {"inputTokens": 30, "cacheReadInputTokens": 64, "cacheWriteInputTokens": 6, "outputTokens": 40, "totalTokens": 140}
+_CONVERSE_USAGE = {
+    "inputTokens": 30,
+    "cacheReadInputTokens": 64,
+    "cacheWriteInputTokens": 6,
+    "outputTokens": 40,
+    "totalTokens": 140,
+}
 
 
 def _converse_body(content: list[JsonObject], stop: str) -> JsonObject:
@@ -441,9 +541,19 @@ BEDROCK = [
         ),
         _converse_stream(
             [
-                *_converse_block(0, {"reasoningContent": {"text": "Hm. "}}, {"reasoningContent": {"text": "So."}}, {"reasoningContent": {"signature": "c2ln"}}),
+                *_converse_block(
+                    0,
+                    {"reasoningContent": {"text": "Hm. "}},
+                    {"reasoningContent": {"text": "So."}},
+                    {"reasoningContent": {"signature": "c2ln"}},
+                ),
                 *_converse_block(1, {"text": "Looking."}),
-                *_converse_block(2, {"toolUse": {"input": '{"city":'}}, {"toolUse": {"input": '"Kyiv"}'}}, start={"toolUse": {"toolUseId": "t_a", "name": "look"}}),
+                *_converse_block(
+                    2,
+                    {"toolUse": {"input": '{"city":'}},
+                    {"toolUse": {"input": '"Kyiv"}'}},
+                    start={"toolUse": {"toolUseId": "t_a", "name": "look"}},
+                ),
                 *_converse_block(3, start={"toolUse": {"toolUseId": "t_b", "name": "look"}}),
             ],
             "tool_use",
@@ -467,7 +577,12 @@ _OLLAMA_CALLS = [
 ]
 
 OLLAMA = [
-    Reply("ollama", "text", _ollama_line({"content": "Grüß dich ☃"}, **_OLLAMA_END), [_ollama_line({"content": "Grüß "}), _ollama_line({"content": "dich ☃"}), _ollama_line({}, **_OLLAMA_END)]),
+    Reply(
+        "ollama",
+        "text",
+        _ollama_line({"content": "Grüß dich ☃"}, **_OLLAMA_END),
+        [_ollama_line({"content": "Grüß "}), _ollama_line({"content": "dich ☃"}), _ollama_line({}, **_OLLAMA_END)],
+    ),
     Reply(
         "ollama",
         "thinking, words and calls",

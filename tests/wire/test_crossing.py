@@ -32,11 +32,7 @@ NEXT = TARGETS | OTHERS
 # State that only its issuer may see again, as it stands in the replies.
 SECRETS = ("c2ln", "c2VjcmV0", "aGlkZGVu", "rs_1", "fc_1", "srvtoolu_1", "ws_1")
 
-RICH = {
-    reply.wire: reply
-    for reply in REPLIES
-    if "call" in reply.name and reply.wire in MODELS
-}
+RICH = {reply.wire: reply for reply in REPLIES if "call" in reply.name and reply.wire in MODELS}
 
 IDS = {
     "anthropic-messages": r"[A-Za-z0-9_-]{1,64}",
@@ -99,7 +95,15 @@ def ids_in(value):
     return own + [id for item in value.values() for id in ids_in(item)]
 
 
-@pytest.mark.parametrize(("wire", "secrets"), [("openai-responses", ("c2VjcmV0", "ws_1")), ("anthropic-messages", ("c2ln", "aGlkZGVu", "srvtoolu_1")), ("gemini", ("c2ln",)), ("bedrock-converse", ("c2ln",))])
+@pytest.mark.parametrize(
+    ("wire", "secrets"),
+    [
+        ("openai-responses", ("c2VjcmV0", "ws_1")),
+        ("anthropic-messages", ("c2ln", "aGlkZGVu", "srvtoolu_1")),
+        ("gemini", ("c2ln",)),
+        ("bedrock-converse", ("c2ln",)),
+    ],
+)
 def test_the_same_provider_gets_its_own_state_back(wire, secrets):
     encoded = sent(begun_on(wire), TARGETS[wire])
     body = encoded.http.body.decode()

@@ -5,7 +5,9 @@ from dragoman.http import HttpResponse
 from dragoman.target import Family, Target
 from dragoman.wire.failure import Complaint, api_error, complaint_in, retry_after
 
-FIREWORKS = Target(provider="fireworks", model="owl-2", wire="openai-chat", base_url="https://x", family=Family(name="owl"))
+FIREWORKS = Target(
+    provider="fireworks", model="owl-2", wire="openai-chat", base_url="https://x", family=Family(name="owl")
+)
 
 
 def error(status=None, headers=(), **facts):
@@ -14,7 +16,10 @@ def error(status=None, headers=(), **facts):
 
 
 def test_the_sentence_says_who_what_and_why():
-    assert str(error(429, message="Rate limit exceeded", type="rate_limit")) == "fireworks http 429: Rate limit exceeded (type=rate_limit)"
+    assert (
+        str(error(429, message="Rate limit exceeded", type="rate_limit"))
+        == "fireworks http 429: Rate limit exceeded (type=rate_limit)"
+    )
 
 
 KINDS = [
@@ -56,7 +61,15 @@ def test_the_server_may_decide_about_another_try():
     assert error(404, (("x-should-retry", "true"),)).retryable
 
 
-@pytest.mark.parametrize(("facts", "status", "kind"), [({"type": "overloaded_error"}, 529, Overloaded), ({"code": "502"}, 502, ApiError), ({"type": "rate_limit_error"}, 429, RateLimited), ({}, None, ApiError)])
+@pytest.mark.parametrize(
+    ("facts", "status", "kind"),
+    [
+        ({"type": "overloaded_error"}, 529, Overloaded),
+        ({"code": "502"}, 502, ApiError),
+        ({"type": "rate_limit_error"}, 429, RateLimited),
+        ({}, None, ApiError),
+    ],
+)
 def test_an_error_inside_a_200_has_the_status_its_words_stand_for(facts, status, kind):
     found = error(**facts)
     assert (found.status, type(found)) == (status, kind)

@@ -92,7 +92,11 @@ def test_lines_of_any_kind_in_any_cut_give_the_same_events(pieces):
 
 def test_json_lines_may_lack_the_last_end():
     data = b'{"a":1}\r\n\n{"b":2}'
-    assert all_of(JsonLinesFramer(), data) == all_of(JsonLinesFramer(), *bytewise(data)) == [Frame(b'{"a":1}'), Frame(b'{"b":2}')]
+    assert (
+        all_of(JsonLinesFramer(), data)
+        == all_of(JsonLinesFramer(), *bytewise(data))
+        == [Frame(b'{"a":1}'), Frame(b'{"b":2}')]
+    )
 
 
 def test_elements_of_an_array_come_as_they_are_completed():
@@ -128,7 +132,10 @@ FAULT = message(b'{"message":"slow down"}', message_type="exception", exception_
 
 
 def test_event_stream_messages_are_read_in_any_cut():
-    frames = [Frame(b'{"role":"assistant"}', "messageStart"), Frame(b'{"message":"slow down"}', "throttlingException", True)]
+    frames = [
+        Frame(b'{"role":"assistant"}', "messageStart"),
+        Frame(b'{"message":"slow down"}', "throttlingException", True),
+    ]
 
     assert all_of(EventStreamFramer(), EVENT + FAULT) == frames
     assert all_of(EventStreamFramer(), *bytewise(EVENT + FAULT)) == frames
@@ -153,7 +160,9 @@ def test_a_message_that_claims_too_much_is_refused_before_it_comes():
 
 
 def test_an_error_that_stands_in_the_headers_alone_is_read():
-    frames = EventStreamFramer().feed(message(b"", message_type="error", error_code="Broken", error_message='so "it" is'))
+    frames = EventStreamFramer().feed(
+        message(b"", message_type="error", error_code="Broken", error_message='so "it" is')
+    )
     assert frames == [Frame(b'{"message": "so \\"it\\" is"}', "Broken", True)]
 
 

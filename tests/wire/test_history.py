@@ -31,7 +31,11 @@ def test_a_history_in_order_is_left_alone():
 
 
 def test_a_call_without_a_result_gets_one_that_says_so():
-    history, notes = fitted(Message.assistant(ToolCall("c1", "f"), ToolCall("c2", "g")), Message.tool(ToolResult("c2", "ok")), Message.user("so?"))
+    history, notes = fitted(
+        Message.assistant(ToolCall("c1", "f"), ToolCall("c2", "g")),
+        Message.tool(ToolResult("c2", "ok")),
+        Message.user("so?"),
+    )
 
     assert history[1].tool_results == (ToolResult("c1", NO_RESULT, is_error=True), ToolResult("c2", "ok"))
     assert notes == ["repaired call 'c1': it had no result; one that says so was added"]
@@ -93,14 +97,18 @@ def test_foreign_state_inside_a_result_is_dropped_too():
 
 def test_results_in_several_messages_are_one_turn_in_the_order_of_the_calls():
     history, notes = fitted(
-        Message.assistant(ToolCall("a", "f"), ToolCall("b", "g")), Message.tool(ToolResult("b", "2")), Message.tool(ToolResult("a", "1"))
+        Message.assistant(ToolCall("a", "f"), ToolCall("b", "g")),
+        Message.tool(ToolResult("b", "2")),
+        Message.tool(ToolResult("a", "1")),
     )
     assert [result.content for result in history[1].tool_results] == ["1", "2"]
     assert (len(history), notes) == (2, [])
 
 
 def test_a_second_result_of_one_call_is_dropped_and_noted():
-    history, notes = fitted(Message.assistant(ToolCall("a", "f")), Message.tool([ToolResult("a", "1"), ToolResult("a", "2")]))
+    history, notes = fitted(
+        Message.assistant(ToolCall("a", "f")), Message.tool([ToolResult("a", "1"), ToolResult("a", "2")])
+    )
     assert [result.content for result in history[1].tool_results] == ["1"]
     assert "a call has one result" in notes[0]
 
@@ -120,14 +128,19 @@ def test_ids_that_come_again_in_a_later_turn_are_told_apart():
 
 
 def test_two_calls_of_one_turn_may_share_an_id():
-    history, _ = fitted(Message.assistant(ToolCall("x", "f"), ToolCall("x", "g")), Message.tool([ToolResult("x", "1"), ToolResult("x", "2")]))
+    history, _ = fitted(
+        Message.assistant(ToolCall("x", "f"), ToolCall("x", "g")),
+        Message.tool([ToolResult("x", "1"), ToolResult("x", "2")]),
+    )
     calls, results = history[0].tool_calls, history[1].tool_results
     assert [call.id for call in calls] == [result.id for result in results]
     assert [result.content for result in results] == ["1", "2"]
 
 
 def test_ids_are_mapped_to_the_alphabet_of_the_next_provider():
-    history, notes = fitted(Message.assistant(ToolCall("functions.look:0", "look")), Message.tool(ToolResult("functions.look:0", "x")))
+    history, notes = fitted(
+        Message.assistant(ToolCall("functions.look:0", "look")), Message.tool(ToolResult("functions.look:0", "x"))
+    )
 
     id = history[0].tool_calls[0].id
     assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", id)
@@ -136,7 +149,9 @@ def test_ids_are_mapped_to_the_alphabet_of_the_next_provider():
 
 
 def test_ids_of_exactly_nine_letters_where_that_is_the_rule():
-    history, _ = fitted(Message.assistant(ToolCall("toolu_01ABC", "f")), Message.tool(ToolResult("toolu_01ABC", "x")), target=MISTRAL)
+    history, _ = fitted(
+        Message.assistant(ToolCall("toolu_01ABC", "f")), Message.tool(ToolResult("toolu_01ABC", "x")), target=MISTRAL
+    )
     assert re.fullmatch(r"[A-Za-z0-9]{9}", history[0].tool_calls[0].id)
 
 
@@ -153,7 +168,11 @@ def test_what_another_provider_issued_is_dropped_and_noted():
     history, notes = fitted(
         Message.user("hi"),
         Message.assistant(
-            Thinking("hm", foreign), Thinking("", foreign), OpaquePart("web_search_call", foreign), Text("Hello", foreign), ToolCall("c", "f", "{}", foreign)
+            Thinking("hm", foreign),
+            Thinking("", foreign),
+            OpaquePart("web_search_call", foreign),
+            Text("Hello", foreign),
+            ToolCall("c", "f", "{}", foreign),
         ),
         Message.tool(ToolResult("c", "x", opaque=foreign)),
     )
@@ -165,7 +184,9 @@ def test_what_another_provider_issued_is_dropped_and_noted():
 
 def test_what_the_same_provider_issued_goes_back_untouched():
     own = Opaque(OPENAI.issuer, {"encrypted_content": "x"})
-    history, notes = fitted(Message.user("hi"), Message.assistant(Thinking("hm", own), OpaquePart("x", own), "a"), target=OPENAI)
+    history, notes = fitted(
+        Message.user("hi"), Message.assistant(Thinking("hm", own), OpaquePart("x", own), "a"), target=OPENAI
+    )
     assert (history[1].parts, notes) == ((Thinking("hm", own), OpaquePart("x", own), Text("a")), [])
 
 
@@ -181,7 +202,12 @@ def test_a_message_of_which_nothing_is_left_is_not_sent():
 
 
 def test_a_turn_is_put_between_a_tools_result_and_the_user_where_that_is_the_rule():
-    history, notes = fitted(Message.assistant(ToolCall("abcdefghi", "f")), Message.tool(ToolResult("abcdefghi", "x")), Message.user("so?"), target=MISTRAL)
+    history, notes = fitted(
+        Message.assistant(ToolCall("abcdefghi", "f")),
+        Message.tool(ToolResult("abcdefghi", "x")),
+        Message.user("so?"),
+        target=MISTRAL,
+    )
     assert [message.role for message in history] == ["assistant", "tool", "assistant", "user"]
     assert notes
 
@@ -189,4 +215,6 @@ def test_a_turn_is_put_between_a_tools_result_and_the_user_where_that_is_the_rul
 def test_a_failure_that_cannot_be_marked_is_noted():
     turn = (Message.assistant(ToolCall("c1", "f")), Message.tool(ToolResult("c1", "no such file", is_error=True)))
     assert fitted(*turn)[1] == []
-    assert fitted(*turn, target=OPENAI)[1] == ["dropped is_error of a result: this wire has no such mark; its text must say so"]
+    assert fitted(*turn, target=OPENAI)[1] == [
+        "dropped is_error of a result: this wire has no such mark; its text must say so"
+    ]

@@ -57,7 +57,13 @@ def test_a_reasoning_field_of_its_own_leaves_tags_alone():
     assert read("<think>hm</think>", has_channel=True) == ("", "<think>hm</think>", [])
 
 
-@given(st.lists(st.sampled_from(["<think>", "</think>", "<|tool_calls_section_begin|>", "<|tool_call_begin|>", "<", "x", " ", "|>"])))
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<think>", "</think>", "<|tool_calls_section_begin|>", "<|tool_call_begin|>", "<", "x", " ", "|>"]
+        )
+    )
+)
 def test_any_cut_reads_the_same(pieces):
     text = "".join(pieces)
     assert read(*pieces) == read(text) == read(*text)

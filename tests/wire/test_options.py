@@ -13,7 +13,11 @@ TOOL = ToolSpec("look")
 def fit(model, *, wire=None, tools=(), tool_choice="auto", **options):
     target = resolve(model, wire=wire, environ={})
     request = Request(
-        model=target.model, messages=(Message.user("hi"),), tools=tools, tool_choice=tool_choice, options=Options(**options)
+        model=target.model,
+        messages=(Message.user("hi"),),
+        tools=tools,
+        tool_choice=tool_choice,
+        options=Options(**options),
     )
     notes = []
     return fit_options(request, target, notes), [str(note) for note in notes]
@@ -118,13 +122,14 @@ def test_deferred_tools_are_shown_where_no_search_exists():
 
 
 def test_a_cache_mark_is_noted_where_caching_cannot_be_marked():
-    request, notes = fit("openai:gpt-4o", cache=True)
+    _request, notes = fit("openai:gpt-4o", cache=True)
     assert "caching" in notes[0]
     assert fit("anthropic:claude-sonnet-4-5", cache=True)[1] == []
 
 
 @pytest.mark.parametrize(
-    ("model", "noted"), [("openai:gpt-5", True), ("openrouter:openai/gpt-5", False), ("anthropic:claude-opus-4-6", False)]
+    ("model", "noted"),
+    [("openai:gpt-5", True), ("openrouter:openai/gpt-5", False), ("anthropic:claude-opus-4-6", False)],
 )
 def test_marks_on_parts_are_noted_where_they_cannot_be_sent(model, noted):
     target = resolve(model, environ={})
@@ -139,7 +144,10 @@ def test_no_parallel_switch_without_tools():
     assert notes == ["dropped parallel_tool_calls: there are no tools"]
 
 
-@pytest.mark.parametrize("options", [{"temperature": float("nan")}, {"top_p": float("inf")}, {"temperature": "hot"}, {"max_tokens": 0}, {"seed": True}])
+@pytest.mark.parametrize(
+    "options",
+    [{"temperature": float("nan")}, {"top_p": float("inf")}, {"temperature": "hot"}, {"max_tokens": 0}, {"seed": True}],
+)
 def test_a_number_that_is_none_is_refused(options):
     with pytest.raises(Misuse, match=next(iter(options))):
         fit("openai:gpt-4o", **options)

@@ -11,7 +11,9 @@ from dragoman.wire.scribe import Scribe
 
 def scribe(**more):
     limits = Limits(tool_calls=3, nesting=8)
-    target = Target(provider="lyrebird", model="owl-2", wire="openai-chat", base_url="", family=Family(name="owl"), limits=limits)
+    target = Target(
+        provider="lyrebird", model="owl-2", wire="openai-chat", base_url="", family=Family(name="owl"), limits=limits
+    )
     return Scribe(target, **more)
 
 
@@ -110,7 +112,9 @@ def test_a_prefix_before_a_tools_name_is_taken_off(name):
 
 
 def test_leaked_calls_are_rescued_only_when_no_call_came():
-    leaked = "<|tool_calls_section_begin|><|tool_call_begin|>functions.look:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
+    leaked = (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.look:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
+    )
     writer = scribe(inline=True)
     writer.text(f"Let me see.{leaked}")
     response = finished(writer)

@@ -190,7 +190,7 @@ def _request_id(answer: HttpResponse) -> str:
 
 
 def retry_after(answer: HttpResponse) -> float | None:
-    """How long the server asks us to wait, in seconds: from milliseconds, seconds, or a date. None if it does not say."""
+    """How long the server asks us to wait, in seconds, whatever form it says that in; None if it does not say."""
     milliseconds = _number(answer.header("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
