@@ -23,7 +23,7 @@ print(json.dumps({{"cpu": cpu, "kib": grown, "modules": len(set(sys.modules) - b
 STATEMENTS = {
     "msgspec": "import msgspec",
     "dragoman": "import dragoman",
-    "one wire and the tables": "import dragoman.resolve; from dragoman.wire import anthropic_messages, history, options",
+    "one wire and the tables": "import dragoman.resolve\nfrom dragoman.wire import anthropic_messages, history",
 }
 
 

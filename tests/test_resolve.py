@@ -14,9 +14,9 @@ from dragoman.wire.ids import CALL_ID_SHAPES
 from dragoman.wire.thinking import _RANKS
 
 NAMED = [
-    "openai", "anthropic", "gemini", "bedrock", "ollama", "deepseek", "fireworks", "together", "opencode", "groq", "mistral",
-    "openrouter", "xai", "cerebras", "moonshot", "zai", "huggingface", "azure", "vllm", "lmstudio", "llamacpp",
-    "openai-compatible",
+    "openai", "anthropic", "gemini", "bedrock", "ollama", "deepseek", "fireworks", "together", "opencode", "groq",
+    "mistral", "openrouter", "xai", "cerebras", "moonshot", "zai", "huggingface", "azure", "vllm", "lmstudio",
+    "llamacpp", "openai-compatible",
 ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ of the law tests; a finding is written to a file and ends the run with a failure
 """
 
 import argparse
+import contextlib
 import sys
 import tempfile
 from pathlib import Path
@@ -24,7 +25,6 @@ with atheris.instrument_imports(include=["dragoman"]):
         wire_named(name)
 
 from tests.wire.replies import REPLIES, target_on
-import contextlib
 
 SMALL = Limits(body_bytes=64 * 1024, event_bytes=8 * 1024)
 TARGETS = {wire: target_on(wire, limits=SMALL) for wire in WIRES}

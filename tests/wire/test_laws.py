@@ -1,5 +1,6 @@
 """The laws that every wire keeps, over the same answers in each."""
 
+import contextlib
 import copy
 import json
 import random
@@ -17,7 +18,6 @@ from dragoman.limits import Limits
 from dragoman.wire import WIRES, wire_named
 
 from .replies import REPLIES, Reply, framed, target_on
-import contextlib
 
 every_reply = pytest.mark.parametrize("reply", REPLIES, ids=lambda reply: f"{reply.wire} {reply.name}")
 

@@ -5,16 +5,29 @@ by code first, then by what the sentence says, then by status.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
 
-from ..errors import ApiError, Filtered, Overloaded, RateLimited, TooLong, Unauthorized
+from ..errors import (
+    ApiError,
+    DragomanError,
+    Filtered,
+    InvalidResponse,
+    Overloaded,
+    RateLimited,
+    TooLong,
+    Unauthorized,
+)
 from ..http import HttpResponse
 from ..target import Target
-from .reading import mapping, string
+from ..usage import token_count
+from .reading import ANYTHING, mapping, read_json, string
 
-__all__ = ["Complaint", "api_error", "complaint_in", "retry_after"]
+__all__ = ["Complaint", "api_error", "complaint_in", "read_count", "refusal", "retry_after", "stray_text"]
+
+SHOWN_CHARACTERS = 500
 
 # Words that providers use as `code` or `type`, lower case.
 _BY_WORD: dict[str, type[ApiError]] = {
@@ -115,6 +128,35 @@ class Complaint(Struct, frozen=True, kw_only=True):
     code: str = ""
     status: int | None = None
     retry_after: float | None = None
+    request_id: str = ""
+
+
+def refusal(answer: HttpResponse, target: Target, facts: Callable[[Any], Complaint] | None = None) -> ApiError:
+    """The error that a refused request means. `facts` finds them in a body of the wire's own kind."""
+    try:
+        complaint = (facts or complaint_in)(read_json(ANYTHING, answer.body, target.limits))
+    except InvalidResponse:
+        complaint = Complaint(message=answer.body.decode("utf-8", "replace")[:SHOWN_CHARACTERS].strip())
+    return api_error(target, complaint, answer)
+
+
+def read_count(body: bytes, field: str, target: Target) -> int:
+    """The number of tokens in the answer to a count; the error in it where it holds one instead."""
+    answer = mapping(read_json(ANYTHING, body, target.limits))
+    if answer.get("error"):
+        raise api_error(target, complaint_in(answer))
+    count = token_count(answer.get(field))
+    if count is None:
+        facts = {"provider": target.provider, "model": target.model}
+        raise InvalidResponse("the answer has no count of tokens", body=body, **facts)
+    return count
+
+
+def stray_text(data: bytes, event: str, target: Target) -> DragomanError:
+    """What a frame means that should be JSON and is not: an error in plain words, or damage."""
+    if event == "error":
+        return api_error(target, Complaint(message=data.decode("utf-8", "replace")[:SHOWN_CHARACTERS]))
+    return InvalidResponse("an event of the stream is not JSON", body=data)
 
 
 def api_error(target: Target, complaint: Complaint, answer: HttpResponse | None = None) -> ApiError:
@@ -128,11 +170,12 @@ def api_error(target: Target, complaint: Complaint, answer: HttpResponse | None 
         "status": status,
         "provider": target.provider,
         "model": target.model,
+        "request_id": complaint.request_id,
     }
     told = complaint.retry_after
     if answer is not None:
         facts["body"] = answer.body
-        facts["request_id"] = _request_id(answer)
+        facts["request_id"] = complaint.request_id or _request_id(answer)
         told = retry_after(answer) if told is None else told
     if kind in (RateLimited, Overloaded):
         facts["retry_after"] = told
@@ -235,6 +278,7 @@ def complaint_in(body: Any) -> Complaint:
         type=string(error.get("type")) or string(whole.get("type")) or string(metadata.get("error_type")),
         code=_word(error.get("code")),
         status=_http_status(error.get("status_code") or error.get("status")),
+        request_id=string(whole.get("request_id")),
     )
 
 

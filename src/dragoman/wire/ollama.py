@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from ..effort import OFF
-from ..errors import ApiError, InvalidResponse, Misuse
+from ..errors import ApiError, Misuse
 from ..exchange import FinishReason, Note, ProviderTool, Request, Response, ToolSpec
 from ..http import HttpRequest, HttpResponse
 from ..messages import Image, Message, OpaquePart, Part, Text, Thinking, ToolCall, ToolResult, render_blocks_as_text
@@ -19,7 +19,7 @@ from ..target import Family, Target
 from ..usage import Usage, token_count
 from .arguments import arguments_object, arguments_text
 from .decoder import StreamDecoder, decode_whole
-from .failure import Complaint, api_error, complaint_in
+from .failure import api_error, complaint_in, refusal
 from .framing import Frame, JsonLinesFramer
 from .reading import mapping, read_json, sequence, string, write_json
 from .schema import OLLAMA, compile_schema
@@ -199,7 +199,6 @@ class _Line(Struct, gc=False):
 
 
 _lines = msgspec.json.Decoder(_Line)
-_anything = msgspec.json.Decoder(Any)
 
 
 class _Reader:
@@ -272,8 +271,4 @@ def chat_decoder(target: Target) -> StreamDecoder:
 
 def decode_error(answer: HttpResponse, target: Target) -> ApiError:
     """The error that a refused request means."""
-    try:
-        complaint = complaint_in(read_json(_anything, answer.body, target.limits))
-    except InvalidResponse:
-        complaint = Complaint(message=answer.body.decode("utf-8", "replace")[:500].strip())
-    return api_error(target, complaint, answer)
+    return refusal(answer, target)

@@ -10,12 +10,15 @@ from ..limits import Limits
 from ..nesting import too_deep
 from ..surrogates import clean, has_surrogates, join_halves
 
-__all__ = ["mapping", "read_json", "sequence", "string", "write_json"]
+__all__ = ["ANYTHING", "OBJECT", "mapping", "read_json", "sequence", "string", "write_json"]
 
 T = TypeVar("T")
 
 # A text this short cannot be nested deep enough to hurt; longer ones are looked at first.
 SHORT_BYTES = 1024
+
+ANYTHING: "msgspec.json.Decoder[Any]" = msgspec.json.Decoder(Any)
+OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 _encoder = msgspec.json.Encoder()
 

@@ -11,9 +11,9 @@ from ...http import HttpResponse
 from ...target import Target
 from ...usage import Usage, token_count
 from ..decoder import StreamDecoder, decode_whole
-from ..failure import Complaint, api_error, complaint_in
+from ..failure import api_error, complaint_in, read_count, refusal, stray_text
 from ..framing import Frame, SseFramer
-from ..reading import mapping, read_json, string, write_json
+from ..reading import ANYTHING, mapping, read_json, string, write_json
 from ..scribe import Scribe
 from .growing import Delta, GrowingBlock, begin_block
 
@@ -47,7 +47,6 @@ class _Event(Struct, gc=False):
 
 
 _events = msgspec.json.Decoder(_Event)
-_anything = msgspec.json.Decoder(Any)
 
 
 class _Reader:
@@ -81,10 +80,10 @@ class _Reader:
             case "ping":
                 pass
             case _:
-                self._read_rarity(kind, mapping(read_json(_anything, data, self._limits)))
+                self._read_rarity(kind, mapping(read_json(ANYTHING, data, self._limits)))
 
     def read_body(self, body: bytes) -> None:
-        message = mapping(read_json(_anything, body, self._limits))
+        message = mapping(read_json(ANYTHING, body, self._limits))
         content = message.get("content")
         if message.get("error") and content is None:
             self._fail(message)
@@ -106,11 +105,8 @@ class _Reader:
         """
 
     def _read_marker(self, data: bytes, event: str) -> None:
-        if event == "error":
-            complaint = Complaint(message=data.decode("utf-8", "replace"))
-            self.scribe.fail(api_error(self.scribe.target, complaint))
-        elif data and data != b"[DONE]":
-            raise InvalidResponse("an event of the stream is not JSON", body=data)
+        if data and data != b"[DONE]":
+            raise stray_text(data, event, self.scribe.target)
 
     # ── blocks ──
 
@@ -229,18 +225,9 @@ def chat_decoder(target: Target) -> StreamDecoder:
 
 def decode_count(body: bytes, target: Target) -> int:
     """The number of tokens in the answer to a count."""
-    count = token_count(mapping(read_json(_anything, body, target.limits)).get("input_tokens"))
-    if count is None:
-        raise InvalidResponse("the answer has no count", body=body, provider=target.provider, model=target.model)
-    return count
+    return read_count(body, "input_tokens", target)
 
 
 def decode_error(answer: HttpResponse, target: Target) -> ApiError:
     """The error that a refused request means."""
-    try:
-        body = read_json(_anything, answer.body, target.limits)
-    except InvalidResponse:
-        return api_error(target, Complaint(message=answer.body.decode("utf-8", "replace")[:500].strip()), answer)
-    error = api_error(target, complaint_in(body), answer)
-    error.request_id = string(mapping(body).get("request_id")) or error.request_id
-    return error
+    return refusal(answer, target)

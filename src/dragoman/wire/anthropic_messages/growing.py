@@ -2,18 +2,15 @@
 
 from typing import Any, Protocol
 
-import msgspec
 from msgspec import Struct
 
 from ...exchange import Note
 from ...messages import OpaquePart, Thinking, ToolCall
 from ..arguments import arguments_object, arguments_text
-from ..reading import mapping, read_json, sequence, string
+from ..reading import ANYTHING, mapping, read_json, sequence, string
 from ..scribe import Scribe
 
 __all__ = ["Delta", "GrowingBlock", "begin_block"]
-
-_anything = msgspec.json.Decoder(Any)
 
 
 class Delta(Struct, gc=False):
@@ -120,7 +117,7 @@ class _KeptBlock:
         self._grown: dict[str, list[str]] = {}
 
     def grow(self, delta: Delta, data: bytes) -> bool:
-        event = mapping(read_json(_anything, data, self._scribe.target.limits))
+        event = mapping(read_json(ANYTHING, data, self._scribe.target.limits))
         for name, value in mapping(event.get("delta")).items():
             if name != "type" and isinstance(value, str):
                 self._grown.setdefault(name, []).append(value)

@@ -16,9 +16,9 @@ from ...target import Target
 from ...usage import Usage, token_count
 from ..arguments import arguments_text
 from ..decoder import StreamDecoder, decode_whole
-from ..failure import Complaint, api_error
+from ..failure import Complaint, api_error, read_count
 from ..framing import EventStreamFramer, Frame
-from ..reading import mapping, read_json, sequence, string, write_json
+from ..reading import OBJECT, mapping, read_json, sequence, string, write_json
 from ..scribe import Scribe
 from .held import HELD_KINDS, HeldBlock, joined_base64
 
@@ -65,7 +65,6 @@ class _BlockDelta(Struct, gc=False, rename="camel"):
 
 
 _deltas = msgspec.json.Decoder(_BlockDelta)
-_objects = msgspec.json.Decoder(dict[str, Any])
 
 
 class _Reader:
@@ -89,12 +88,12 @@ class _Reader:
             else:
                 self._read_delta(said)
         elif frame.event in _EVENTS:
-            _EVENTS[frame.event](self, read_json(_objects, frame.data, self._limits))
+            _EVENTS[frame.event](self, read_json(OBJECT, frame.data, self._limits))
         else:
             self.scribe.note(Note("ignored", f"event {frame.event!r}", "not known on this wire"))
 
     def read_body(self, body: bytes) -> None:
-        answer = read_json(_objects, body, self._limits)
+        answer = read_json(OBJECT, body, self._limits)
         message = mapping(mapping(answer.get("output")).get("message"))
         if not message:
             raise _refusal(answer, body, self.scribe.target)
@@ -313,10 +312,7 @@ def chat_decoder(target: Target) -> StreamDecoder:
 
 def decode_count(body: bytes, target: Target) -> int:
     """The number of tokens counted."""
-    count = token_count(read_json(_objects, body, target.limits).get("inputTokens"))
-    if count is None:
-        raise InvalidResponse("the answer has no count of tokens", body=body)
-    return count
+    return read_count(body, "inputTokens", target)
 
 
 # ── errors ──
@@ -325,7 +321,7 @@ def decode_count(body: bytes, target: Target) -> int:
 def decode_error(answer: HttpResponse, target: Target) -> ApiError:
     """The error that a refused request means."""
     try:
-        body = read_json(_objects, answer.body, target.limits)
+        body = read_json(OBJECT, answer.body, target.limits)
     except InvalidResponse:
         body = {"message": answer.body.decode("utf-8", "replace")[:500].strip()}
     complaint = _complaint(body, answer.header("x-amzn-errortype") or "")
@@ -344,7 +340,7 @@ def _complaint(body: Body, kind: str) -> Complaint:
 
 def _stream_error(frame: Frame, target: Target) -> ApiError:
     try:
-        body = read_json(_objects, frame.data, target.limits)
+        body = read_json(OBJECT, frame.data, target.limits)
     except InvalidResponse:
         body = {"message": frame.data.decode("utf-8", "replace")[:500].strip()}
     return api_error(target, _complaint(body, frame.event))

@@ -15,7 +15,7 @@ from ...errors import ApiError, InvalidResponse
 from ...http import HttpResponse
 from ...target import Target
 from ..failure import Complaint, api_error, complaint_in
-from ..reading import read_json
+from ..reading import OBJECT, read_json
 
 __all__ = ["checked_vectors", "read_answer", "read_vector", "read_vectors"]
 
@@ -26,13 +26,11 @@ Vector = tuple[float, ...]
 # How `array` names the packings, which are little-endian.
 _PACKINGS = {"float32": "f", "int8": "b"}
 
-_objects = msgspec.json.Decoder(dict[str, Any])
-
 
 def read_answer(answer: HttpResponse, target: Target) -> dict[str, Any]:
     """The object in the answer; ApiError where it is a refusal, whatever its status."""
     try:
-        body = read_json(_objects, answer.body, target.limits)
+        body = read_json(OBJECT, answer.body, target.limits)
     except InvalidResponse:
         if answer.ok:
             raise

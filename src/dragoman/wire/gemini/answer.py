@@ -16,7 +16,7 @@ from ...target import Target
 from ...usage import Usage, token_count
 from ..arguments import arguments_text
 from ..decoder import StreamDecoder, decode_whole
-from ..failure import Complaint, api_error, complaint_in
+from ..failure import Complaint, api_error, complaint_in, read_count, refusal
 from ..framing import Frame, JsonArrayFramer, SseFramer
 from ..reading import mapping, read_json, sequence, string, write_json
 from ..scribe import Scribe
@@ -97,7 +97,6 @@ class _Answer(Struct, gc=False, rename="camel"):
 
 _answer = msgspec.json.Decoder(_Answer)
 _answers = msgspec.json.Decoder(list[_Answer])
-_anything = msgspec.json.Decoder(Any)
 
 # Fields of a part that say something about it and not what it is.
 _SIDE_FIELDS = frozenset(
@@ -425,15 +424,7 @@ def chat_decoder(target: Target) -> StreamDecoder:
 
 def decode_count(body: bytes, target: Target) -> int:
     """How many tokens the question has."""
-    answer = mapping(read_json(_anything, body, target.limits))
-    if answer.get("error"):
-        raise api_error(target, _complaint(answer))
-    count = token_count(answer.get("totalTokens"))
-    if count is None:
-        raise InvalidResponse(
-            "the answer has no count of tokens", body=body, provider=target.provider, model=target.model
-        )
-    return count
+    return read_count(body, "totalTokens", target)
 
 
 # ── errors ──
@@ -443,11 +434,7 @@ _SECONDS = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 
 def decode_error(answer: HttpResponse, target: Target) -> ApiError:
     """The error that a refused request means."""
-    try:
-        complaint = _complaint(read_json(_anything, answer.body, target.limits))
-    except InvalidResponse:
-        complaint = Complaint(message=answer.body.decode("utf-8", "replace")[:500].strip())
-    return api_error(target, complaint, answer)
+    return refusal(answer, target, _complaint)
 
 
 def _complaint(body: Any) -> Complaint:

@@ -10,7 +10,6 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 from msgspec import UNSET
 
 from ...effort import HIGH, OFF
@@ -33,7 +32,7 @@ from ...surrogates import clean
 from ...target import Target
 from ..anthropic_messages.request import SEARCH_TOOL, thinking_fields
 from ..arguments import arguments_text
-from ..reading import mapping, read_json, sequence, string
+from ..reading import ANYTHING, mapping, read_json, sequence, string
 from ..thinking import budget_level, effort_level
 from .anthropic_messages_replies import StreamEncoder, encode_error, encode_reply
 
@@ -43,13 +42,11 @@ Block = dict[str, Any]
 
 MOST = 10**9  # where a request names no limit of its own
 
-_anything = msgspec.json.Decoder(Any)
-
 
 def decode_request(body: bytes, target: Target) -> Request:
     """The request in a body; Misuse where it is none. State that only its issuer reads is the target's."""
     try:
-        fields = read_json(_anything, body, target.limits)
+        fields = read_json(ANYTHING, body, target.limits)
     except InvalidResponse as error:
         raise Misuse(f"the request cannot be read: {error}") from error
     if not isinstance(fields, dict):

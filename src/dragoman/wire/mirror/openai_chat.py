@@ -10,7 +10,6 @@ from base64 import b64decode
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -36,7 +35,7 @@ from ...target import Target
 from ..arguments import arguments_text
 from ..dialects import EFFORT_DIALECTS
 from ..openai_chat.request import response_format, schema_name
-from ..reading import mapping, read_json, sequence, string
+from ..reading import ANYTHING, mapping, read_json, sequence, string
 from ..thinking import effort_level
 from .openai_chat_replies import StreamEncoder, encode_error, encode_reply
 
@@ -55,13 +54,11 @@ _KINDS = {
 }
 _MEDIA_TYPES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 
-_anything = msgspec.json.Decoder(Any)
-
 
 def decode_request(body: bytes, target: Target) -> Request:
     """The request in a body; Misuse, with the place, where it is none. Opaque state is the target's own."""
     try:
-        fields = read_json(_anything, body, target.limits)
+        fields = read_json(ANYTHING, body, target.limits)
     except InvalidResponse as error:
         raise Misuse(f"the request cannot be read: {error}") from error
     return _RequestReader(_is(dict, fields, "the request"), target).request()

@@ -10,7 +10,6 @@ from base64 import b64decode
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from ...effort import OFF
@@ -20,7 +19,7 @@ from ...messages import Block, Document, Image, Message, Opaque, OpaquePart, Par
 from ...target import Target
 from ..openai_responses.items import parts_of, reasoning_id
 from ..openai_responses.request import ENCRYPTED_REASONING, UNNAMED_FILE, text_format, tool_choice
-from ..reading import mapping, read_json, sequence, string, write_json
+from ..reading import ANYTHING, mapping, read_json, sequence, string, write_json
 from ..thinking import effort_level, effort_word
 from .openai_responses_replies import StreamEncoder, encode_error, encode_reply
 
@@ -41,13 +40,11 @@ _OPTIONS: dict[str, tuple[str, type | tuple[type, ...]]] = {
     "parallel_tool_calls": ("parallel_tool_calls", bool),
 }
 
-_anything = msgspec.json.Decoder(Any)
-
 
 def decode_request(body: bytes, target: Target) -> Request:
     """The request in a body; Misuse where it is none. State that only its issuer reads is the target's."""
     try:
-        fields = read_json(_anything, body, target.limits)
+        fields = read_json(ANYTHING, body, target.limits)
     except InvalidResponse as error:
         raise Misuse(f"the request cannot be read: {error}") from error
     if not isinstance(fields, dict):

@@ -17,7 +17,7 @@ from ...messages import (
 from ...target import Target
 from ...usage import Usage, token_count
 from ..decoder import StreamDecoder, decode_whole
-from ..failure import Complaint, api_error, complaint_in
+from ..failure import api_error, complaint_in, refusal, stray_text
 from ..framing import Frame, SseFramer
 from ..reading import mapping, read_json, sequence, string, write_json
 from ..scribe import Scribe
@@ -90,7 +90,6 @@ class _Completion(Struct, gc=False):
 
 
 _completions = msgspec.json.Decoder(_Completion)
-_anything = msgspec.json.Decoder(Any)
 
 
 class _Reader:
@@ -131,11 +130,8 @@ class _Reader:
             if not self._answered:
                 raise InvalidResponse("the stream ended without a single choice")
             self._complete()
-        elif event == "error":
-            complaint = Complaint(message=data.decode("utf-8", "replace"))
-            self.scribe.fail(api_error(self.scribe.target, complaint))
         elif data:
-            raise InvalidResponse("an event of the stream is not JSON", body=data)
+            raise stray_text(data, event, self.scribe.target)
 
     def _read_completion(self, completion: _Completion, *, whole: bool) -> None:
         if completion.error:
@@ -372,8 +368,4 @@ def chat_decoder(target: Target) -> StreamDecoder:
 
 def decode_error(answer: HttpResponse, target: Target) -> ApiError:
     """The error that a refused request means."""
-    try:
-        complaint = complaint_in(read_json(_anything, answer.body, target.limits))
-    except InvalidResponse:
-        complaint = Complaint(message=answer.body.decode("utf-8", "replace")[:500].strip())
-    return api_error(target, complaint, answer)
+    return refusal(answer, target)

@@ -13,9 +13,9 @@ from ...target import Target
 from ...usage import Usage, token_count
 from ..arguments import arguments_text
 from ..decoder import StreamDecoder, decode_whole
-from ..failure import Complaint, api_error, complaint_in
+from ..failure import Complaint, api_error, complaint_in, read_count, refusal, stray_text
 from ..framing import Frame, SseFramer
-from ..reading import mapping, read_json, sequence, string
+from ..reading import ANYTHING, mapping, read_json, sequence, string
 from ..scribe import Scribe
 from .growing import Growing, growing, is_growing
 from .items import real_id
@@ -88,7 +88,6 @@ class _Event(Struct, gc=False):
 
 
 _events = msgspec.json.Decoder(_Event)
-_anything = msgspec.json.Decoder(Any)
 
 
 class _Reader:
@@ -127,7 +126,7 @@ class _Reader:
             self._read_response(mapping(event.response), _ENDS[kind])
 
     def read_body(self, body: bytes) -> None:
-        response = mapping(read_json(_anything, body, self._limits))
+        response = mapping(read_json(ANYTHING, body, self._limits))
         if not isinstance(response.get("output"), list) and not response.get("error"):
             raise InvalidResponse("the answer has no output", body=body)
         self._read_response(response, "failed" if response.get("error") else "completed")
@@ -136,10 +135,8 @@ class _Reader:
         """Only an event of its own ends a stream on this wire."""
 
     def _read_marker(self, data: bytes, event: str) -> None:
-        if event == "error":
-            self._fail(Complaint(message=data.decode("utf-8", "replace")))
-        elif data and data != b"[DONE]":
-            raise InvalidResponse("an event of the stream is not JSON", body=data)
+        if data and data != b"[DONE]":
+            raise stray_text(data, event, self.scribe.target)
 
     def _fail(self, complaint: Complaint) -> None:
         self.scribe.fail(api_error(self.scribe.target, complaint))
@@ -286,16 +283,9 @@ def chat_decoder(target: Target) -> StreamDecoder:
 
 def decode_error(answer: HttpResponse, target: Target) -> ApiError:
     """The error that a refused request means."""
-    try:
-        complaint = complaint_in(read_json(_anything, answer.body, target.limits))
-    except InvalidResponse:
-        complaint = Complaint(message=answer.body.decode("utf-8", "replace")[:500].strip())
-    return api_error(target, complaint, answer)
+    return refusal(answer, target)
 
 
 def decode_count(body: bytes, target: Target) -> int:
     """The number of tokens in the answer to `encode_count`."""
-    count = token_count(mapping(read_json(_anything, body, target.limits)).get("input_tokens"))
-    if count is None:
-        raise InvalidResponse("the answer counts no tokens", body=body)
-    return count
+    return read_count(body, "input_tokens", target)
