@@ -35,7 +35,7 @@ class ToolSpec(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="f
     """A tool as a model is told of it. Without a schema it takes any object.
 
     `strict` asks the provider to hold the model to the schema; `deferred` tools are found by
-    search and not shown until then.
+    search and not shown until then; `extra` is merged into the tool verbatim.
     """
 
     name: str
@@ -44,6 +44,7 @@ class ToolSpec(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="f
     strict: bool | None = None
     deferred: bool = False
     cache: CacheMark | None = None
+    extra: dict[str, Any] = {}
 
 
 class McpTool(Struct, frozen=True, omit_defaults=True, tag_field="type", tag="mcp"):

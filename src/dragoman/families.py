@@ -17,6 +17,7 @@ _SAMPLING = frozenset({"temperature", "top_p", "top_k"})
 _OPENAI_SAMPLING = frozenset({"temperature", "top_p"})
 _MAX_ON_RESPONSES = {"max": "openai-responses"}
 
+_WORDS = ("none", "low", "medium", "high")
 _TO_MAX = ("none", "low", "medium", "high", "xhigh", "max")
 _TO_XHIGH = ("none", "low", "medium", "high", "xhigh")
 _CLAUDE_TO_MAX = ("low", "medium", "high", "max")
@@ -36,6 +37,7 @@ def _gpt(name: str, *, efforts: tuple[str, ...], unasked: bool, chat_tools: bool
         can_stop_thinking="none" in efforts,
         refuses_while_thinking=_OPENAI_SAMPLING | {"stop"},
         tools_while_thinking=chat_tools,
+        caches=False,
     )
     return replace(row, **more)
 
@@ -75,7 +77,6 @@ def _gemini(name: str, *, levels: tuple[str, ...] = (), **more: Any) -> Family:
         thinks_unasked=bool(levels),
         can_stop_thinking=False,
         system_anywhere=False,
-        caches=False,
     )
     return replace(row, **more)
 
@@ -84,10 +85,10 @@ _GEMINI_3: dict[str, Any] = {"needs_call_signature": True, "media_in_results": T
 _UNSAMPLED: dict[str, Any] = {"refuses": _SAMPLING}
 
 OPENAI_FAMILIES = (
-    _gpt("gpt-6-astra", efforts=_TO_MAX[1:], unasked=True, chat_tools=False, defer_loading=True),
-    _gpt("gpt-6.1-sol", efforts=_TO_MAX[1:], unasked=True, chat_tools=False, defer_loading=True),
-    _gpt("gpt-6", efforts=_TO_MAX, unasked=True, chat_tools=False, defer_loading=True),
-    _gpt("gpt-5.6", efforts=_TO_MAX, unasked=True, chat_tools=False, defer_loading=True),
+    _gpt("gpt-6-astra", efforts=_TO_MAX[1:], unasked=True, chat_tools=False, defer_loading=True, caches=True),
+    _gpt("gpt-6.1-sol", efforts=_TO_MAX[1:], unasked=True, chat_tools=False, defer_loading=True, caches=True),
+    _gpt("gpt-6", efforts=_TO_MAX, unasked=True, chat_tools=False, defer_loading=True, caches=True),
+    _gpt("gpt-5.6", efforts=_TO_MAX, unasked=True, chat_tools=False, defer_loading=True, caches=True),
     _gpt("gpt-5.5-pro", efforts=_TO_XHIGH[2:], unasked=True, wants="openai-responses", defer_loading=True),
     _gpt("gpt-5.5", efforts=_TO_XHIGH, unasked=True, chat_tools=False, defer_loading=True),
     _gpt("gpt-5.4-pro", efforts=_TO_XHIGH[2:], unasked=True, wants="openai-responses", defer_loading=True),
@@ -110,7 +111,8 @@ OPENAI_FAMILIES = (
         refuses_while_thinking=frozenset(),
         body_style="effort",
     ),
-    Family(name="gpt-4", matches=("gpt-4", "gpt-3.5", "chatgpt-4o")),
+    Family(name="gpt-4", matches=("gpt-4", "gpt-3.5", "chatgpt-4o"), caches=False),
+    _gpt("o3-mini", efforts=("low", "medium", "high"), unasked=True, refuses_while_thinking=_OPENAI_SAMPLING),
     *(
         _gpt(name, efforts=("low", "medium", "high"), unasked=True, wants="openai-responses" if "pro" in name else "")
         for name in ("o1-pro", "o3-pro", "o1", "o3", "o4")
@@ -218,6 +220,13 @@ OPEN_FAMILIES = (
         schema_modes=("tool", "prompted"),
     ),
     Family(
+        name="deepseek-r1-distill",
+        matches=("deepseek-r1-distill",),
+        thinking="effort",
+        efforts=_WORDS,
+        thinks_unasked=True,
+    ),
+    Family(
         name="deepseek-r1",
         matches=("deepseek-r1", "deepseek-reasoner"),
         thinks_unasked=True,
@@ -225,6 +234,13 @@ OPEN_FAMILIES = (
         refuses=frozenset({"temperature", "top_p"}),
         schema_modes=("prompted",),
         takes_reasoning_back=False,
+    ),
+    Family(
+        name="deepseek-v3.1",
+        matches=("deepseek-v3.1", "deepseek-v3.2", "deepseek-chat-v3.1"),
+        thinking="toggle",
+        efforts=_WORDS,
+        schema_modes=("tool", "prompted"),
     ),
     Family(name="deepseek-v3", matches=("deepseek-chat", "deepseek-v3"), schema_modes=("tool", "prompted")),
     Family(
@@ -303,6 +319,12 @@ OPEN_FAMILIES = (
     ),
     Family(name="grok", matches=("grok-",), body_style="reasoning_object"),
     Family(name="magistral", matches=("magistral",), thinking="effort", efforts=("none", "high"), thinks_unasked=True),
+    Family(
+        name="mistral-general",
+        matches=("mistral-small", "mistral-medium", "mistral-large"),
+        thinking="effort",
+        efforts=("none", "high"),
+    ),
     Family(name="mistral", matches=("mistral", "ministral", "codestral", "devstral", "pixtral", "open-mi", "voxtral")),
     Family(
         name="qwen3",
@@ -336,7 +358,6 @@ FAMILIES: tuple[Family, ...] = (
 )
 
 # What is assumed of a model that no row knows, by the wire it is spoken to on: the usual words, nothing refused.
-_WORDS = ("none", "low", "medium", "high")
 _UNKNOWN: dict[str, Family] = {
     "anthropic-messages": Family(
         name="", thinking="adaptive", efforts=_CLAUDE_ALL, body_style="claude", defer_loading=True

@@ -48,7 +48,7 @@ _ROWS = (
         base_url_env=("OPENAI_BASE_URL",),
         wire_elsewhere="openai-chat",
         embeddings="openai",
-        quirks=Quirks(call_id_shape="upto_40", embeddings_base64=True),
+        quirks=Quirks(call_id_shape="upto_40", embeddings_base64=True, cache_mark="prompt_cache_breakpoint"),
     ),
     Provider(
         name="anthropic",
@@ -171,7 +171,6 @@ _ROWS = (
             accepts_strict=False,
             accepts_stream_options=False,
             call_id_shape="nine",
-            needs_turn_after_tools=True,
             embedding_dimensions_field="output_dimension",
             embedding_batch=256,
         ),
@@ -185,7 +184,7 @@ _ROWS = (
         quirks=Quirks(
             max_tokens_field="max_tokens",
             effort_dialect="reasoning_object",
-            accepts_cache_marks=True,
+            cache_mark="cache_control",
             accepts_file_urls=True,
             reasoning_echo="always",
             reasoning_fields=("reasoning",),
@@ -198,7 +197,6 @@ _ROWS = (
         wires={"openai-chat": "https://api.x.ai/v1", "openai-responses": "https://api.x.ai/v1"},
         keys=("XAI_API_KEY",),
         base_url_env=("XAI_BASE_URL",),
-        quirks=Quirks(max_tokens_field="max_completion_tokens", accepts_strict=False),
     ),
     Provider(
         name="cerebras",
@@ -248,7 +246,7 @@ _ROWS = (
         base_url_env=("AZURE_OPENAI_ENDPOINT",),
         needs_address="https://<resource>.openai.azure.com/openai/v1",
         auth="api-key",
-        quirks=Quirks(call_id_shape="upto_40", embeddings_base64=True),
+        quirks=Quirks(call_id_shape="upto_40", embeddings_base64=True, cache_mark="prompt_cache_breakpoint"),
         embeddings="openai",
     ),
     Provider(

@@ -74,14 +74,13 @@ class Quirks(Struct, frozen=True, kw_only=True):
     accepts_stream_options: bool = True
     accepts_parallel_switch: bool = True
     accepts_named_choice: bool = True
-    accepts_cache_marks: bool = False
+    cache_mark: Literal["", "cache_control", "prompt_cache_breakpoint"] = ""  # how a part is marked for caching
     accepts_file_urls: bool = False  # a document's address may stand where its bytes would
     required_choice: str = "required"  # empty: the provider has no such word
     reasoning_echo: Literal["never", "tool turns", "always"] = "never"
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
     inline_refs: bool = False  # `$ref` in a tool's schema is misread
     call_id_shape: str = ""  # a named shape of tool-call id, see wire/ids.py
-    needs_turn_after_tools: bool = False
     body_dialects: tuple[str, ...] = ()
     embeddings_base64: bool = False  # vectors may be asked for in a compact form
     embedding_dimensions_field: str = "dimensions"
@@ -103,6 +102,14 @@ class Target(Struct, frozen=True, kw_only=True):
     headers: tuple[tuple[str, str], ...] = ()
 
     @property
+    def cache_mark(self) -> str:
+        """The field that marks a part for caching, where the provider has one and the family takes it."""
+        return self.quirks.cache_mark if self.family.caches else ""
+
+    @property
     def issuer(self) -> str:
-        """The name under which opaque state is issued: it goes back to the same provider and family only."""
-        return f"{self.provider}/{self.family.name}"
+        """The name under which opaque state is issued: it goes back to the same provider and family only.
+
+        The wire is part of it, because state has the shape of the format it came in.
+        """
+        return f"{self.provider}/{self.family.name}@{self.wire}"

@@ -332,7 +332,7 @@ def test_a_family_that_wants_the_user_first_hears_one():
 
 
 def mine(**data: Any) -> Opaque:
-    return Opaque("b/owl", data)
+    return Opaque("b/owl@bedrock-converse", data)
 
 
 def test_signed_and_sealed_reasoning_go_back_as_they_came():

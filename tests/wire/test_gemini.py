@@ -220,7 +220,7 @@ def streamed(*pieces):
 
 
 def opaque(**data):
-    return Opaque("lyrebird/owl", data)
+    return Opaque("lyrebird/owl@gemini", data)
 
 
 def test_a_whole_answer_is_read():
@@ -279,7 +279,7 @@ def test_a_side_field_that_is_null_is_no_state():
 
 def test_a_part_that_only_carries_a_signature_is_kept_as_it_came():
     part = {"thoughtSignature": "s"}
-    assert decoded(part).message.parts == (OpaquePart("thoughtSignature", Opaque("lyrebird/owl", part)),)
+    assert decoded(part).message.parts == (OpaquePart("thoughtSignature", Opaque("lyrebird/owl@gemini", part)),)
 
 
 @pytest.mark.parametrize("part", [{"text": ""}, {}, {"text": None}, {"thought": True}])
@@ -380,7 +380,7 @@ def test_pictures_and_sound_are_media():
 def test_a_part_of_another_kind_is_kept_and_goes_back_verbatim(part):
     response = decoded({"text": "a"}, part, {"text": "b"})
     first, kept, last = response.message.parts
-    assert (first, kept.opaque, last) == (Text("a"), Opaque("lyrebird/owl", part), Text("b"))
+    assert (first, kept.opaque, last) == (Text("a"), Opaque("lyrebird/owl@gemini", part), Text("b"))
     history = encoded(messages=(Message.user("hi"), response.message))
     assert history["contents"][1]["parts"] == [{"text": "a"}, part, {"text": "b"}]
 
@@ -407,7 +407,7 @@ def test_sources_gather_over_a_stream_whether_pieces_repeat_or_go_on():
         answer({"text": "c"}, citationMetadata={"citations": [3]}, groundingMetadata={"webSearchQueries": ["owls"]}),
     )
     kept = {"citationMetadata": {"citations": [1, 2, 3]}, "groundingMetadata": {"webSearchQueries": ["owls"]}}
-    assert response.message.parts == (Text("abc"), OpaquePart("grounding", Opaque("lyrebird/owl", kept)))
+    assert response.message.parts == (Text("abc"), OpaquePart("grounding", Opaque("lyrebird/owl@gemini", kept)))
 
 
 def test_sources_are_not_lost_to_an_empty_piece():

@@ -23,7 +23,7 @@ def parts(*given, role="assistant", **more):
 
 
 def opaque(**data):
-    return Opaque("lyrebird/owl", data)
+    return Opaque("lyrebird/owl@gemini", data)
 
 
 def test_the_first_system_messages_stand_apart():
@@ -115,7 +115,7 @@ def test_what_media_cannot_say_here_is_noted():
 def test_a_kept_part_goes_back_verbatim_and_its_sources_do_not():
     code = {"executableCode": {"code": "1+1"}, "thoughtSignature": "s"}
     sources = OpaquePart("grounding", opaque(groundingMetadata={"webSearchQueries": ["owls"]}))
-    assert parts(OpaquePart("executableCode", Opaque("lyrebird/owl", code)), sources) == [code]
+    assert parts(OpaquePart("executableCode", Opaque("lyrebird/owl@gemini", code)), sources) == [code]
 
 
 def test_a_result_outside_a_tool_message_is_misuse():

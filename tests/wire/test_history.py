@@ -191,7 +191,9 @@ def test_what_the_same_provider_issued_goes_back_untouched():
 
 
 def test_another_family_of_the_same_provider_is_foreign():
-    _, notes = fitted(Message.assistant(Thinking("hm", Opaque("openai/gpt-4", {})), "a"), target=OPENAI)
+    _, notes = fitted(
+        Message.assistant(Thinking("hm", Opaque("openai/gpt-4@openai-responses", {})), "a"), target=OPENAI
+    )
     assert "dropped" in notes[0]
 
 
@@ -201,15 +203,10 @@ def test_a_message_of_which_nothing_is_left_is_not_sent():
     assert len([note for note in notes if "empty" in note]) == 2
 
 
-def test_a_turn_is_put_between_a_tools_result_and_the_user_where_that_is_the_rule():
-    history, notes = fitted(
-        Message.assistant(ToolCall("abcdefghi", "f")),
-        Message.tool(ToolResult("abcdefghi", "x")),
-        Message.user("so?"),
-        target=MISTRAL,
-    )
-    assert [message.role for message in history] == ["assistant", "tool", "assistant", "user"]
-    assert notes
+def test_a_call_in_the_providers_own_words_may_have_a_result():
+    search = OpaquePart("tool_search_call", Opaque(OPENAI.issuer, {"call_id": "s1"}))
+    history, notes = fitted(Message.assistant(search), Message.tool(ToolResult("s1", "found")), target=OPENAI)
+    assert (history[1].tool_results, notes) == ((ToolResult("s1", "found"),), [])
 
 
 def test_a_failure_that_cannot_be_marked_is_noted():

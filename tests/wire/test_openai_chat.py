@@ -222,7 +222,7 @@ def test_cache_marks_are_sent_where_the_provider_takes_them():
     )
     tools = (ToolSpec("look", cache="5m"),)
 
-    body = sent(*messages, target=target_with(accepts_cache_marks=True), tools=tools)
+    body = sent(*messages, target=target_with(cache_mark="cache_control"), tools=tools)
     bare = json.dumps(sent(*messages, tools=tools))
 
     assert body["messages"][0]["content"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
@@ -468,11 +468,13 @@ def test_content_may_be_a_list_with_thinking_in_it(thinking):
         assert response.message.parts == (Thinking("hm", Opaque(ISSUER, {"chunk": True})), Text("yes"))
 
 
-def test_a_chunk_of_an_unknown_type_is_noted():
-    response = whole({"content": [{"type": "text", "text": "a"}, {"type": "hologram"}]})
+def test_a_chunk_of_an_unknown_type_is_kept_and_sent_back_in_its_place():
+    response = whole({"content": [{"type": "text", "text": "a"}, {"type": "hologram", "x": 1}]})
 
     assert response.text == "a"
-    assert "hologram" in response.notes[0].what
+    assert response.message.parts[1].kind == "hologram"
+    back = sent(Message.user("hi"), response.message)["messages"][1]
+    assert back["content"] == [{"type": "text", "text": "a"}, {"type": "hologram", "x": 1}]
 
 
 def test_structured_output_may_come_parsed():

@@ -59,7 +59,7 @@ def said_back(*parts: Part, notes: list[Note] | None = None) -> list[Json]:
 
 
 def state(**data: Any) -> Opaque:
-    return Opaque("lyrebird/owl", data)
+    return Opaque("lyrebird/owl@openai-responses", data)
 
 
 def answer(*output: Json, **more: Any) -> Json:
@@ -296,7 +296,7 @@ def test_cache_marks_go_where_they_are_taken():
     marked = ask(Message.user(Text("long", cache="5m")))
 
     assert sent(marked)["input"][0]["content"] == "long"
-    assert sent(marked, target(accepts_cache_marks=True))["input"][0]["content"] == [
+    assert sent(marked, target(cache_mark="prompt_cache_breakpoint"))["input"][0]["content"] == [
         {"type": "input_text", "text": "long", "prompt_cache_breakpoint": {"mode": "explicit"}}
     ]
 
@@ -305,7 +305,7 @@ def test_a_marked_system_message_is_an_item_because_instructions_take_no_mark():
     marked = ask(Message.system(Text("long", cache="1h")), Message.user("hi"))
 
     assert sent(marked)["instructions"] == "long"
-    assert "instructions" not in sent(marked, target(accepts_cache_marks=True))
+    assert "instructions" not in sent(marked, target(cache_mark="prompt_cache_breakpoint"))
 
 
 def test_a_result_may_hold_pictures():

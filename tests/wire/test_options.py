@@ -129,7 +129,12 @@ def test_a_cache_mark_is_noted_where_caching_cannot_be_marked():
 
 @pytest.mark.parametrize(
     ("model", "noted"),
-    [("openai:gpt-5", True), ("openrouter:openai/gpt-5", False), ("anthropic:claude-opus-4-6", False)],
+    [
+        ("openai:gpt-5", True),
+        ("openrouter:anthropic/claude-opus-4.6", False),
+        ("openai:gpt-5.6", False),
+        ("anthropic:claude-opus-4-6", False),
+    ],
 )
 def test_marks_on_parts_are_noted_where_they_cannot_be_sent(model, noted):
     target = resolve(model, environ={})
@@ -197,3 +202,36 @@ def test_an_effort_the_family_has_no_word_for_is_sent_as_the_nearest_and_noted()
     assert notes == ["changed effort: sent as 'low', the nearest the kimi-k3 family has"]
     assert fit("openai:gpt-5.6", effort="ultra")[1] == []
     assert "'high'" in fit("openai:gpt-5", effort="ultra")[1][0]
+
+
+def test_the_temperature_that_a_model_has_anyway_is_let_through():
+    assert fit("anthropic:claude-sonnet-4-5", effort="low", temperature=1)[1] == []
+    assert fit("openai:gpt-5", temperature=1.0)[1] == []
+    with pytest.raises(InvalidOption):
+        fit("anthropic:claude-opus-4-8", temperature=1)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "deepseek:deepseek-v4-pro",
+        "openai:gpt-5.6",
+        "anthropic:claude-opus-4-6",
+        "gemini:gemini-3-pro",
+        "bedrock:amazon.nova-pro",
+        "ollama:qwen3",
+    ],
+)
+def test_what_is_extra_of_a_tool_is_sent_with_it(model):
+    target = resolve(model, environ={})
+    tool = ToolSpec("look", extra={"x_hint": 7})
+    body = encode(Request(model="x", messages=(Message.user("hi"),), tools=(tool,)), target).http.body
+    assert b'"x_hint":7' in body
+
+
+def test_a_breakpoint_is_written_only_for_families_that_take_one():
+    marked = Request(model="x", messages=(Message.user(Text("a long book", cache="5m"), Text("so?")),))
+    for wire in ("openai-chat", "openai-responses"):
+        new, old = (resolve(f"openai:{model}", wire=wire, environ={}) for model in ("gpt-5.6", "gpt-5.1"))
+        assert b'"prompt_cache_breakpoint":{"mode":"explicit"}' in encode(marked, new).http.body
+        assert b"prompt_cache_breakpoint" not in encode(marked, old).http.body

@@ -40,7 +40,7 @@ def test_state_goes_to_the_prose_it_was_said_of():
     writer.gather(TextStart, "annotations", [2])
     thought, text = finished(writer).message.parts
 
-    assert (thought.opaque.issuer, thought.opaque.data) == ("lyrebird/owl", {"signature": "s"})
+    assert (thought.opaque.issuer, thought.opaque.data) == ("lyrebird/owl@openai-chat", {"signature": "s"})
     assert text.opaque.data == {"annotations": [1, 2]}
 
 

@@ -48,6 +48,7 @@ class _Fitting:
         self._ids: set[str] = set()
         self._waiting: list[tuple[str, str]] = []  # id as it was, id as it is sent
         self._results: dict[str, ToolResult] = {}
+        self._provided: set[str] = set()  # ids of calls in the provider's own words, which may have results
         self._foreign: Counter[tuple[str, str]] = Counter()
 
     def fit(self, messages: Iterable[Message]) -> tuple[Message, ...]:
@@ -82,7 +83,7 @@ class _Fitting:
         self._close_turn()
         if message.role == "assistant":
             parts = [self._fit_call(part) if isinstance(part, ToolCall) else part for part in parts]
-        self._between_tools_and_user(message)
+            self._provided |= {str(part.opaque.data.get("call_id")) for part in parts if isinstance(part, OpaquePart)}
         self._done.append(Message(message.role, tuple(parts)))
 
     # ── calls and results ──
@@ -104,7 +105,7 @@ class _Fitting:
         result = replace(result, blocks=blocks, opaque=self._own_state(result.opaque, "state of a result"))
         wanted = [id for old, id in self._waiting if old == result.id]
         id = next((id for id in wanted if id not in self._results), None)
-        if not wanted and self._continued:
+        if not wanted and (self._continued or result.id in self._provided):
             self._close_turn()
             self._done.append(Message.tool(result))
         elif not wanted:
@@ -127,12 +128,6 @@ class _Fitting:
     def _missing(self, old: str, id: str) -> ToolResult:
         self._notes.append(Note("repaired", f"call {old!r}", "it had no result; one that says so was added"))
         return ToolResult(id, NO_RESULT, is_error=True)
-
-    def _between_tools_and_user(self, message: Message) -> None:
-        after_tools = bool(self._done) and self._done[-1].role == "tool"
-        if self._target.quirks.needs_turn_after_tools and after_tools and message.role == "user":
-            self._notes.append(Note("changed", "the history", "an 'OK.' was put between a tool's result and the user"))
-            self._done.append(Message.assistant("OK."))
 
     # ── what only its issuer may see ──
 

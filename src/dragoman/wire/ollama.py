@@ -90,7 +90,7 @@ def _tool(tool: Any, notes: list[Note]) -> Body:
             compiled = compile_schema(tool.input_schema, OLLAMA, f"tool {tool.name!r}")
             notes.extend(compiled.notes)
             function = {"name": tool.name, "description": tool.description, "parameters": compiled.schema}
-            return {"type": "function", "function": function}
+            return {"type": "function", "function": function} | tool.extra
         case ProviderTool():
             return dict(tool.data)
         case _:

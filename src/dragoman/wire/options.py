@@ -39,6 +39,8 @@ _MARKS_NOTHING = frozenset({"openai-chat", "openai-responses", "ollama"})  # unl
 _CALLS_MCP = frozenset({"anthropic-messages", "openai-responses"})
 _CHOOSES_TOOLS = frozenset({"openai-chat", "openai-responses", "anthropic-messages", "gemini", "bedrock-converse"})
 
+_DEFAULT_TEMPERATURE = 1
+
 _NUMBERS = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 
 
@@ -122,6 +124,8 @@ def _refused_by_family(request: Request, target: Target) -> Iterator[Objection]:
         if option in family.refuses:
             request = _without(request, option)
             yield Objection(option, f"the {family.name} family refuses it", "leave it out", request)
+        elif option == "temperature" and request.options.temperature == _DEFAULT_TEMPERATURE:
+            continue  # what it would be anyway is let through while thinking
         elif option in family.refuses_while_thinking and thinks(family, request.options):
             remedy = "leave it out" + (', or pass effort="none"' if family.can_stop_thinking else "")
             request = _without(request, option)
@@ -223,7 +227,7 @@ def _cache(request: Request, target: Target) -> Iterator[Objection]:
 
 def _marks(request: Request, target: Target) -> Iterator[Objection]:
     """Marks on parts and tools. Wires that know some say for themselves what became of them."""
-    if target.wire not in _MARKS_NOTHING or target.quirks.accepts_cache_marks:
+    if target.wire not in _MARKS_NOTHING or target.cache_mark:
         return
     marked = [*request.tools, *(part for message in request.messages for part in message.parts)]
     if any(getattr(each, "cache", None) for each in marked):

@@ -253,7 +253,7 @@ def test_the_field_that_schemas_had_at_first_is_understood():
     assert sent(request)["output_config"]["format"]["schema"] == CITY
 
 
-def test_a_tool_with_conditions_stays_as_it_is_and_hints_are_set_aside():
+def test_a_tool_with_conditions_stays_as_it_is_and_hints_are_extra():
     bound = {"name": "look", "input_schema": CITY, "allowed_callers": ["code_execution_20250825"]}
     hinted = {
         "name": "see",
@@ -262,7 +262,8 @@ def test_a_tool_with_conditions_stays_as_it_is_and_hints_are_set_aside():
         "eager_input_streaming": True,
         "input_examples": [{"city": "Oslo"}],
     }
-    assert read(tools=[bound, hinted]).tools == (ProviderTool(bound), ToolSpec("see", "", CITY))
+    hints = {"eager_input_streaming": True, "input_examples": [{"city": "Oslo"}]}
+    assert read(tools=[bound, hinted]).tools == (ProviderTool(bound), ToolSpec("see", "", CITY, extra=hints))
 
 
 def test_the_search_we_would_add_again_is_taken_away_and_another_is_kept():

@@ -82,7 +82,7 @@ def target_with(**quirks: Any) -> Target:
 LYREBIRD = target_with()
 # As much as the format can carry: marks, reasoning sent back, names of its own for fields.
 MAGPIE = target_with(
-    accepts_cache_marks=True,
+    cache_mark="cache_control",
     accepts_file_urls=True,
     reasoning_echo="always",
     max_tokens_field="max_tokens",
@@ -745,3 +745,14 @@ def test_an_error_that_was_written_is_read_as_its_kind(error, status, kind):
     assert told == status
     assert type(again) is kind
     assert error.message in again.message
+
+
+def test_fields_of_a_message_that_we_have_no_word_for_go_back_with_it():
+    wires = [
+        {"role": "user", "name": "ada", "content": "hi"},
+        {"role": "assistant", "content": "well", "prefix": True, "name": None},
+    ]
+    request = decoded(messages=wires)
+    assert request.messages[0].text == "hi"
+    body = json.loads(encode_chat(request, LYREBIRD, []).body)
+    assert body["messages"] == [wires[0], {"role": "assistant", "content": "well", "prefix": True}]

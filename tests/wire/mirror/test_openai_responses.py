@@ -45,13 +45,13 @@ TARGET = Target(
     wire="openai-responses",
     base_url="https://api.example/v1",
     family=Family(name="owl", thinking="effort", efforts=("none", "low", "medium", "high")),
-    quirks=Quirks(accepts_cache_marks=True),
+    quirks=Quirks(cache_mark="prompt_cache_breakpoint"),
 )
 CLOSED = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 
 
 def state(**data: Any) -> Opaque:
-    return Opaque("lyrebird/owl", data)
+    return Opaque("lyrebird/owl@openai-responses", data)
 
 
 def ask(*messages: Message, **more: Any) -> Request:

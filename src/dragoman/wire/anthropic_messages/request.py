@@ -89,6 +89,8 @@ def _body(request: Request, target: Target, notes: list[Note]) -> dict[str, Any]
         body |= _metadata(options.metadata, notes)
     if options.extra is not UNSET:
         body |= options.extra
+    if not body.get("output_config", True):
+        del body["output_config"]  # an empty one only says that no effort was named
     return body
 
 
@@ -174,10 +176,10 @@ def _function(tool: ToolSpec, target: Target, notes: list[Note]) -> dict[str, An
     elif tool.strict:
         notes.append(Note("dropped", f"strict of {tool.name!r}", "calls are not held to a schema here"))
     if not tool.deferred:
-        return wire | cache_control(tool.cache)
+        return wire | cache_control(tool.cache) | tool.extra
     if tool.cache:
         notes.append(Note("dropped", f"cache mark of {tool.name!r}", "a deferred tool cannot carry one"))
-    return wire | {"defer_loading": True}
+    return wire | {"defer_loading": True} | tool.extra
 
 
 def _toolset(tool: McpTool) -> dict[str, Any]:

@@ -154,4 +154,4 @@ def _tool_spec(tool: ToolSpec, notes: list[Note]) -> Body:
         compiled = compile_schema(tool.input_schema, BEDROCK, f"tool {tool.name!r}")
         notes.extend(compiled.notes)
         spec |= {"inputSchema": {"json": compiled.schema}, "strict": True}
-    return {"toolSpec": spec}
+    return {"toolSpec": spec | tool.extra}

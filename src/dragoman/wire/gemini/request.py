@@ -126,7 +126,7 @@ def _tools(request: Request, notes: list[Note]) -> Body:
 def _declaration(tool: ToolSpec, notes: list[Note]) -> Body:
     compiled = compile_schema(tool.input_schema, GEMINI, f"tool {tool.name!r}")
     notes.extend(compiled.notes)
-    return {"name": tool.name, "description": tool.description, "parametersJsonSchema": compiled.schema}
+    return {"name": tool.name, "description": tool.description, "parametersJsonSchema": compiled.schema} | tool.extra
 
 
 def _provider_tool(tool: Any) -> Body:

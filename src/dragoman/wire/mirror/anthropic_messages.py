@@ -214,7 +214,7 @@ def _described(value: Any) -> str:
 # ── tools ───────────────────────────────────────────────────────────────────────────────────────
 
 _TOOL_WORDS = frozenset({"type", "name", "description", "input_schema", "strict", "defer_loading", "cache_control"})
-# How a tool's input is streamed, and samples of it, do not change what the tool is.
+# How a tool's input is streamed, and samples of it, do not change what the tool is: they are its `extra`.
 _TOOL_HINTS = frozenset({"eager_input_streaming", "input_examples"})
 
 
@@ -234,6 +234,7 @@ def _tool(wire: Block) -> AnyTool:
         strict=said["strict"] if isinstance(said.get("strict"), bool) else None,
         deferred=said.get("defer_loading") is True,
         cache=mark,
+        extra={name: wire[name] for name in _TOOL_HINTS if wire.get(name) is not None},
     )
 
 

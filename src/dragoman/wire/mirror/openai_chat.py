@@ -34,7 +34,7 @@ from ...messages import (
 from ...target import Target
 from ..arguments import arguments_text
 from ..dialects import EFFORT_DIALECTS
-from ..openai_chat.request import response_format, schema_name
+from ..openai_chat.request import MESSAGE_FIELDS, response_format, schema_name
 from ..reading import ANYTHING, mapping, read_json, sequence, string
 from ..thinking import effort_level
 from .openai_chat_replies import StreamEncoder, encode_error, encode_reply
@@ -227,16 +227,22 @@ class _RequestReader:
         role = wire.get("role")
         match role:
             case "system" | "developer":
-                return Message("system", _marked(self._content(wire, where), wire))
+                return Message("system", _marked(self._content(wire, where), wire) + self._fields_of(wire))
             case "user":
-                return Message("user", _marked(self._content(wire, where), wire))
+                return Message("user", _marked(self._content(wire, where), wire) + self._fields_of(wire))
             case "assistant":
-                said = Message("assistant", self._assistant(wire, where))
+                said = Message("assistant", self._assistant(wire, where) + self._fields_of(wire))
                 self._unanswered = [call.id for call in said.tool_calls]
                 return said
             case "tool" | "function":
                 return Message("tool", (self._result(wire, where),))
         raise Misuse(f"{where}.role must be system, developer, user, assistant or tool, not {role!r}")
+
+    def _fields_of(self, wire: Json) -> tuple[Part, ...]:
+        """What a message says beside the words we know, kept to be sent back."""
+        known = _MESSAGE_WORDS | set(self._target.quirks.reasoning_fields)
+        fields = {name: value for name, value in wire.items() if name not in known and value is not None}
+        return (OpaquePart(MESSAGE_FIELDS, self._opaque(fields)),) if fields else ()
 
     def _content(self, wire: Json, where: str) -> tuple[Part, ...]:
         content = wire.get("content")
@@ -354,6 +360,11 @@ class _RequestReader:
     def _opaque(self, data: Json) -> Opaque:
         return Opaque(self._target.issuer, data)
 
+
+_MESSAGE_WORDS = frozenset(
+    {"role", "content", "cache_control", "prompt_cache_breakpoint", "refusal", "tool_calls", "function_call", "audio"}
+    | {"extra_content", "reasoning", "reasoning_content", "reasoning_details"}
+)
 
 _PARTS: dict[str, Callable[[_RequestReader, Json, str], Part]] = {
     "text": _RequestReader._text,

@@ -11,9 +11,7 @@ from ...events import TextStart, ThinkingStart
 from ...exchange import FinishReason, Note, Response
 from ...http import HttpResponse
 from ...media import media_type_of
-from ...messages import (
-    Audio,
-)
+from ...messages import Audio, OpaquePart
 from ...target import Target
 from ...usage import Usage, token_count
 from ..decoder import StreamDecoder, decode_whole
@@ -213,7 +211,7 @@ class _Reader:
             case "text":
                 self.scribe.text(string(chunk.get("text")))
             case kind:
-                self.scribe.note(Note("ignored", f"content of type {kind!r}", "not known on this wire"))
+                self.scribe.part(OpaquePart(string(kind) or "unknown", self.scribe.opaque(chunk)))
 
     # ── calls ──
 

@@ -113,13 +113,18 @@ def _tool(tool: Any, target: Target, notes: list[Note]) -> dict[str, Any]:
         function |= {"parameters": compiled.schema, "strict": True}
     elif tool.strict:
         notes.append(Note("dropped", f"strict of {tool.name!r}", "calls are not held to a schema here"))
-    return {"type": "function", "function": function} | _cache_mark(tool.cache, target)
+    mark = {} if target.cache_mark == "prompt_cache_breakpoint" else _cache_mark(tool.cache, target)
+    return {"type": "function", "function": function} | mark | tool.extra
 
 
 def _cache_mark(mark: CacheMark | None, target: Target) -> dict[str, Any]:
-    if mark is None or not target.quirks.accepts_cache_marks:
-        return {}
-    return {"cache_control": {"type": "ephemeral"} | ({"ttl": mark} if mark != "5m" else {})}
+    match target.cache_mark if mark else "":
+        case "cache_control":
+            return {"cache_control": {"type": "ephemeral"} | ({"ttl": mark} if mark != "5m" else {})}
+        case "prompt_cache_breakpoint":
+            return {"prompt_cache_breakpoint": {"mode": "explicit"}}
+        case _:
+            return {}
 
 
 def _tool_choice(choice: str, target: Target) -> Any:
@@ -130,14 +135,23 @@ def _tool_choice(choice: str, target: Target) -> Any:
     return {"type": "function", "function": {"name": choice}}
 
 
+# A part of this kind holds fields of a whole message that the vocabulary has no word for (a speaker's name, say).
+MESSAGE_FIELDS = "message_fields"
+
+
 def _messages(message: Message, target: Target, notes: list[Note]) -> list[dict[str, Any]]:
-    match message.role:
-        case "assistant":
-            return [_assistant(message, target)]
-        case "tool":
-            return [_tool_result(result, target, notes) for result in message.tool_results]
-        case role:
-            return [{"role": role, "content": _content(message.parts, target)}]
+    if message.role == "tool":
+        return [_tool_result(result, target, notes) for result in message.tool_results]
+    fields: dict[str, Any] = {}
+    parts: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, OpaquePart) and part.kind == MESSAGE_FIELDS:
+            fields |= part.opaque.data
+        else:
+            parts.append(part)
+    if message.role == "assistant":
+        return [_assistant(Message("assistant", tuple(parts)), target) | fields]
+    return [{"role": message.role, "content": _content(tuple(parts), target)} | fields]
 
 
 def _content(parts: tuple[Part, ...], target: Target) -> Any:
@@ -185,6 +199,9 @@ def _assistant(message: Message, target: Target) -> dict[str, Any]:
     text = "".join(part.text for part in message.parts if isinstance(part, Text) and not _is_refusal(part))
     calls = [_call(call) | _cache_mark(call.cache, target) for call in message.tool_calls]
     wire: dict[str, Any] = {"role": "assistant", "content": text or (None if calls or refusals else "")}
+    if any(isinstance(part, OpaquePart) for part in message.parts):
+        said = [part for part in message.parts if isinstance(part, (Text, OpaquePart))]
+        wire["content"] = [_content_part(part, target) for part in said if not _is_refusal(part)]
     if refusals:
         wire["refusal"] = "".join(refusals)
     if calls:
@@ -197,8 +214,8 @@ def _assistant(message: Message, target: Target) -> dict[str, Any]:
     return wire | _reasoning(message, target)
 
 
-def _is_refusal(part: Text) -> bool:
-    return part.opaque is not None and bool(part.opaque.data.get("refusal"))
+def _is_refusal(part: Text | OpaquePart) -> bool:
+    return isinstance(part, Text) and part.opaque is not None and bool(part.opaque.data.get("refusal"))
 
 
 def _reasoning(message: Message, target: Target) -> dict[str, Any]:

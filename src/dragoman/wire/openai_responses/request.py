@@ -97,7 +97,7 @@ def _instructions(messages: Sequence[Message], target: Target) -> str | None:
     match messages:
         case (Message("system", (Text(text, cache=mark),)), _, *_):
             # Instructions take no mark.
-            return None if mark and target.quirks.accepts_cache_marks else text
+            return None if mark and target.cache_mark else text
         case _:
             return None
 
@@ -163,7 +163,7 @@ def _function(tool: ToolSpec, target: Target, notes: list[Note]) -> Item:
             wire["parameters"] = compiled.schema
     elif tool.strict:
         notes.append(Note("dropped", f"strict of {tool.name!r}", "calls are not held to a schema here"))
-    return wire | ({"defer_loading": True} if tool.deferred else {})
+    return wire | ({"defer_loading": True} if tool.deferred else {}) | tool.extra
 
 
 def _mcp_server(tool: McpTool) -> Item:
@@ -236,7 +236,7 @@ def _content_part(part: Part, target: Target, notes: list[Note]) -> Item:
             raise Misuse("the Responses API does not take audio: use Chat Completions for it, or send a transcript")
         case _:
             raise Misuse(f"the Responses API cannot carry {type(part).__name__} in what a user said")
-    if part.cache and target.quirks.accepts_cache_marks:
+    if part.cache and target.cache_mark:
         wire["prompt_cache_breakpoint"] = CACHE_BREAKPOINT
     return wire
 
