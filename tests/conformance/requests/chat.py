@@ -153,12 +153,6 @@ RULES = (
         both(at("messages[].tool_calls[]", _less_index)),
     ),
     Rule(
-        "prefix: false",
-        "a message is no beginning to be continued unless it says so",
-        both(at("messages[]", less("prefix", False))),
-    ),
-    Rule("no annotations", "no annotations are none", both(at("messages[]", less("annotations", [])))),
-    Rule(
         "ttl: 5m",
         "a cache mark without a time holds five minutes",
         both(

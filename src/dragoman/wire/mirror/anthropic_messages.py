@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import UNSET
 
 from ...effort import HIGH, OFF
-from ...errors import InvalidResponse, Misuse
+from ...errors import Misuse
 from ...exchange import AnyTool, McpTool, Options, ProviderTool, Request, ToolSpec
 from ...messages import (
     CacheMark,
@@ -32,9 +32,10 @@ from ...surrogates import clean
 from ...target import Target
 from ..anthropic_messages.request import SEARCH_TOOL, thinking_fields
 from ..arguments import arguments_text
-from ..reading import ANYTHING, mapping, read_json, sequence, string
+from ..reading import mapping, sequence, string
 from ..thinking import budget_level, effort_level
 from .anthropic_messages_replies import StreamEncoder, encode_error, encode_reply
+from .fields import read_fields, take
 
 __all__ = ["StreamEncoder", "decode_request", "encode_error", "encode_reply"]
 
@@ -45,20 +46,14 @@ MOST = 10**9  # where a request names no limit of its own
 
 def decode_request(body: bytes, target: Target) -> Request:
     """The request in a body; Misuse where it is none. State that only its issuer reads is the target's."""
-    try:
-        fields = read_json(ANYTHING, body, target.limits)
-    except InvalidResponse as error:
-        raise Misuse(f"the request cannot be read: {error}") from error
-    if not isinstance(fields, dict):
-        raise Misuse("the request is not a JSON object")
-    return _RequestReader(fields, target).request()
+    return _RequestReader(read_fields(body, target), target).request()
 
 
 class _RequestReader:
     """Takes the fields of a request one by one; those left over at the end are `extra`."""
 
     def __init__(self, fields: dict[str, Any], target: Target) -> None:
-        self._fields = {name: value for name, value in fields.items() if value is not None}
+        self._fields = fields
         self._target = target
         self._exact = False  # whether the codec would write another effort than this request names
 
@@ -72,10 +67,7 @@ class _RequestReader:
         return Request(model=model, messages=messages, tools=tools, tool_choice=choice, options=options, stream=stream)
 
     def _take(self, name: str, kind: type | tuple[type, ...], default: Any = UNSET) -> Any:
-        value = self._fields.pop(name, default)
-        if value is not default and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
-            raise Misuse(f"{name} must not be {_described(value)}")
-        return value
+        return take(self._fields, name, kind, default)
 
     # ── conversation ──
 

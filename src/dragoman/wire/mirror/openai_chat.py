@@ -14,7 +14,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ...effort import HIGH, LOW, MEDIUM, OFF, ULTRA, UNSAID
-from ...errors import InvalidResponse, Misuse
+from ...errors import Misuse
 from ...exchange import AnyTool, Options, ProviderTool, Request, ToolSpec
 from ...media import media_type_of
 from ...messages import (
@@ -35,8 +35,9 @@ from ...target import Target
 from ..arguments import arguments_text
 from ..dialects import EFFORT_DIALECTS
 from ..openai_chat.request import MESSAGE_FIELDS, response_format, schema_name
-from ..reading import ANYTHING, mapping, read_json, sequence, string
+from ..reading import mapping, sequence, string
 from ..thinking import effort_level
+from .fields import of_kind, read_fields, take
 from .openai_chat_replies import StreamEncoder, encode_error, encode_reply
 
 __all__ = ["StreamEncoder", "decode_request", "encode_error", "encode_reply"]
@@ -44,39 +45,19 @@ __all__ = ["StreamEncoder", "decode_request", "encode_error", "encode_reply"]
 Json = dict[str, Any]
 
 NO_ARGUMENTS: Json = {"type": "object", "properties": {}}
-_KINDS = {
-    str: "a string",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    dict: "an object",
-    list: "a list",
-}
 _MEDIA_TYPES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 
 
 def decode_request(body: bytes, target: Target) -> Request:
     """The request in a body; Misuse, with the place, where it is none. Opaque state is the target's own."""
-    try:
-        fields = read_json(ANYTHING, body, target.limits)
-    except InvalidResponse as error:
-        raise Misuse(f"the request cannot be read: {error}") from error
-    return _RequestReader(_is(dict, fields, "the request"), target).request()
-
-
-def _is(kind: type, value: Any, where: str) -> Any:
-    """The value, if it is of that kind."""
-    fits = isinstance(value, (int, float) if kind is float else kind)
-    if not fits or (isinstance(value, bool) and kind is not bool):
-        raise Misuse(f"{where} must be {_KINDS[kind]}, not {type(value).__name__}")
-    return value
+    return _RequestReader(read_fields(body, target), target).request()
 
 
 class _RequestReader:
     """Takes the fields of a request one by one; those left over at the end are `extra`."""
 
     def __init__(self, fields: Json, target: Target) -> None:
-        self._fields = {name: value for name, value in fields.items() if value is not None}
+        self._fields = fields
         self._target = target
         self._unanswered: list[str] = []  # calls of the last turn, by id
 
@@ -97,7 +78,7 @@ class _RequestReader:
 
     def _take(self, name: str, kind: type) -> Any:
         """A field's value, or UNSET."""
-        return _is(kind, self._fields.pop(name), name) if name in self._fields else UNSET
+        return take(self._fields, name, kind)
 
     # ── options ─────────────────────────────────────────────────────────────────────────────────
 
@@ -127,12 +108,12 @@ class _RequestReader:
         stop = self._fields.pop("stop", UNSET)
         if stop is UNSET or isinstance(stop, str):
             return stop
-        return tuple(_is(str, word, f"stop[{at}]") for at, word in enumerate(_is(list, stop, "stop")))
+        return tuple(of_kind(str, word, f"stop[{at}]") for at, word in enumerate(of_kind(list, stop, "stop")))
 
     def _metadata(self) -> Any:
         metadata = self._take("metadata", dict)
         for name, value in {} if metadata is UNSET else metadata.items():
-            _is(str, value, f"metadata.{name}")
+            of_kind(str, value, f"metadata.{name}")
         return metadata
 
     def _effort(self) -> int:
@@ -170,8 +151,8 @@ class _RequestReader:
         format = mapping(self._fields.get("response_format"))
         if format.get("type") != "json_schema":
             return UNSET
-        wrapper = _is(dict, format.get("json_schema"), "response_format.json_schema")
-        schema = _is(dict, wrapper.get("schema"), "response_format.json_schema.schema")
+        wrapper = of_kind(dict, format.get("json_schema"), "response_format.json_schema")
+        schema = of_kind(dict, wrapper.get("schema"), "response_format.json_schema.schema")
         name, about = string(wrapper.get("name")), string(wrapper.get("description"))
         named = {"title": name} if name and name != schema_name(schema) else {}
         schema = ({"description": about} if about else {}) | schema | named
@@ -186,16 +167,16 @@ class _RequestReader:
     # ── tools ───────────────────────────────────────────────────────────────────────────────────
 
     def _tool(self, tool: Any, where: str) -> AnyTool:
-        tool = _is(dict, tool, where)
+        tool = of_kind(dict, tool, where)
         if tool.get("type", "function") != "function":
             return ProviderTool(tool)
-        function = _is(dict, tool.get("function"), f"{where}.function")
+        function = of_kind(dict, tool.get("function"), f"{where}.function")
         schema = function.get("parameters")
         strict = function.get("strict")
         return ToolSpec(
-            name=_is(str, function.get("name"), f"{where}.function.name"),
+            name=of_kind(str, function.get("name"), f"{where}.function.name"),
             description=string(function.get("description")),
-            input_schema=_is(dict, NO_ARGUMENTS if schema is None else schema, f"{where}.function.parameters"),
+            input_schema=of_kind(dict, NO_ARGUMENTS if schema is None else schema, f"{where}.function.parameters"),
             strict=strict if isinstance(strict, bool) else None,
             cache=_cache(tool),
         )
@@ -217,7 +198,7 @@ class _RequestReader:
             raise Misuse("messages is missing: say something to the model")
         messages: list[Message] = []
         for at, wire in enumerate(wires):
-            message = self._message(_is(dict, wire, f"messages[{at}]"), f"messages[{at}]")
+            message = self._message(of_kind(dict, wire, f"messages[{at}]"), f"messages[{at}]")
             if message.role == "tool" and messages and messages[-1].role == "tool":
                 message = Message("tool", messages.pop().parts + message.parts)
             messages.append(message)
@@ -250,22 +231,22 @@ class _RequestReader:
             return ()
         if isinstance(content, str):
             return (Text(content),)
-        parts = _is(list, content, f"{where}.content")
+        parts = of_kind(list, content, f"{where}.content")
         return tuple(self._part(part, f"{where}.content[{at}]") for at, part in enumerate(parts))
 
     def _part(self, part: Any, where: str) -> Part:
-        part = _is(dict, part, where)
-        kind = _is(str, part.get("type"), f"{where}.type")
+        part = of_kind(dict, part, where)
+        kind = of_kind(str, part.get("type"), f"{where}.type")
         read = _PARTS.get(kind)
         if read is None:
             return OpaquePart(kind, self._opaque(part))
         return read(self, part, where)
 
     def _text(self, part: Json, where: str) -> Part:
-        return Text(_is(str, part.get("text"), f"{where}.text"), cache=_cache(part))
+        return Text(of_kind(str, part.get("text"), f"{where}.text"), cache=_cache(part))
 
     def _refusal(self, part: Json, where: str) -> Part:
-        return Text(_is(str, part.get("refusal"), f"{where}.refusal"), self._opaque({"refusal": True}))
+        return Text(of_kind(str, part.get("refusal"), f"{where}.refusal"), self._opaque({"refusal": True}))
 
     def _thinking(self, part: Json, where: str) -> Part:
         said = part.get("thinking")
@@ -274,23 +255,23 @@ class _RequestReader:
 
     def _image(self, part: Json, where: str) -> Part:
         image = part.get("image_url")
-        image = {"url": image} if isinstance(image, str) else _is(dict, image, f"{where}.image_url")
-        source = _source(_is(str, image.get("url"), f"{where}.image_url.url"), f"{where}.image_url.url")
+        image = {"url": image} if isinstance(image, str) else of_kind(dict, image, f"{where}.image_url")
+        source = _source(of_kind(str, image.get("url"), f"{where}.image_url.url"), f"{where}.image_url.url")
         return Image(**source, detail=string(image.get("detail")), cache=_cache(part))
 
     def _audio(self, part: Json, where: str) -> Part:
         sound = part.get("input_audio")
-        sound = {"data": sound} if isinstance(sound, str) else _is(dict, sound, f"{where}.input_audio")
-        data = _bytes(_is(str, sound.get("data"), f"{where}.input_audio.data"), f"{where}.input_audio.data")
+        sound = {"data": sound} if isinstance(sound, str) else of_kind(dict, sound, f"{where}.input_audio")
+        data = _bytes(of_kind(str, sound.get("data"), f"{where}.input_audio.data"), f"{where}.input_audio.data")
         format = string(sound.get("format"))
         kind = _MEDIA_TYPES.get(format) or (f"audio/{format}" if format else media_type_of(data) or "audio/wav")
         return Audio(data, kind, cache=_cache(part))
 
     def _file(self, part: Json, where: str) -> Part:
-        file = _is(dict, part.get("file"), f"{where}.file")
+        file = of_kind(dict, part.get("file"), f"{where}.file")
         if file.get("file_id"):
-            return Document(file_id=_is(str, file["file_id"], f"{where}.file.file_id"), cache=_cache(part))
-        source = _source(_is(str, file.get("file_data"), f"{where}.file.file_data"), f"{where}.file.file_data")
+            return Document(file_id=of_kind(str, file["file_id"], f"{where}.file.file_id"), cache=_cache(part))
+        source = _source(of_kind(str, file.get("file_data"), f"{where}.file.file_data"), f"{where}.file.file_data")
         return Document(**source, name=string(file.get("filename")), cache=_cache(part))
 
     # ── what the model said, and what its tools answered ────────────────────────────────────────
@@ -301,12 +282,12 @@ class _RequestReader:
         if wire.get("refusal"):
             parts.append(self._refusal(wire, where))
         if audio := mapping(wire.get("audio")).get("id"):
-            parts.append(Audio(file_id=_is(str, audio, f"{where}.audio.id"), opaque=self._opaque({"id": audio})))
-        for at, call in enumerate(_is(list, wire.get("tool_calls") or [], f"{where}.tool_calls")):
-            parts.append(self._call(_is(dict, call, f"{where}.tool_calls[{at}]"), f"{where}.tool_calls[{at}]"))
+            parts.append(Audio(file_id=of_kind(str, audio, f"{where}.audio.id"), opaque=self._opaque({"id": audio})))
+        for at, call in enumerate(of_kind(list, wire.get("tool_calls") or [], f"{where}.tool_calls")):
+            parts.append(self._call(of_kind(dict, call, f"{where}.tool_calls[{at}]"), f"{where}.tool_calls[{at}]"))
         if wire.get("function_call"):
-            call = _is(dict, wire["function_call"], f"{where}.function_call")
-            name = _is(str, call.get("name"), f"{where}.function_call.name")
+            call = of_kind(dict, wire["function_call"], f"{where}.function_call")
+            name = of_kind(str, call.get("name"), f"{where}.function_call.name")
             parts.append(ToolCall(_id_of_older_call(name), name, arguments_text(call.get("arguments"))))
         return tuple(parts)
 
@@ -330,12 +311,12 @@ class _RequestReader:
 
     def _call(self, wire: Json, where: str) -> ToolCall:
         custom = wire.get("custom")
-        said = _is(dict, wire.get("function") if custom is None else custom, f"{where}.function")
+        said = of_kind(dict, wire.get("function") if custom is None else custom, f"{where}.function")
         state = {} if custom is None else {"custom": True}
         state |= {"extra_content": wire["extra_content"]} if wire.get("extra_content") else {}
         return ToolCall(
-            id=_is(str, wire.get("id"), f"{where}.id"),
-            name=_is(str, said.get("name"), f"{where}.function.name"),
+            id=of_kind(str, wire.get("id"), f"{where}.id"),
+            name=of_kind(str, said.get("name"), f"{where}.function.name"),
             arguments=arguments_text(said.get("arguments" if custom is None else "input")),
             opaque=self._opaque(state) if state else None,
             cache=_cache(wire),
@@ -343,11 +324,11 @@ class _RequestReader:
 
     def _result(self, wire: Json, where: str) -> ToolResult:
         if wire["role"] == "function":
-            id = _id_of_older_call(_is(str, wire.get("name"), f"{where}.name"))
+            id = _id_of_older_call(of_kind(str, wire.get("name"), f"{where}.name"))
         elif wire.get("tool_call_id") is None and self._unanswered:
             id = self._unanswered[0]  # some clients leave it out where it can only be the next one
         else:
-            id = _is(str, wire.get("tool_call_id"), f"{where}.tool_call_id")
+            id = of_kind(str, wire.get("tool_call_id"), f"{where}.tool_call_id")
         if id in self._unanswered:
             self._unanswered.remove(id)
         blocks = tuple(part for part in self._content(wire, where) if isinstance(part, (Text, Image, Document)))

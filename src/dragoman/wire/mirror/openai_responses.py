@@ -13,14 +13,15 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from ...effort import OFF
-from ...errors import InvalidResponse, Misuse
+from ...errors import Misuse
 from ...exchange import AnyTool, McpTool, Options, ProviderTool, Request, ToolSpec
 from ...messages import Block, Document, Image, Message, Opaque, OpaquePart, Part, Role, Text, ToolCall, ToolResult
 from ...target import Target
 from ..openai_responses.items import parts_of, reasoning_id
 from ..openai_responses.request import ENCRYPTED_REASONING, UNNAMED_FILE, text_format, tool_choice
-from ..reading import ANYTHING, mapping, read_json, sequence, string, write_json
+from ..reading import mapping, sequence, string, write_json
 from ..thinking import effort_level, effort_word
+from .fields import read_fields, take
 from .openai_responses_replies import StreamEncoder, encode_error, encode_reply
 
 __all__ = ["StreamEncoder", "decode_request", "encode_error", "encode_reply"]
@@ -43,20 +44,14 @@ _OPTIONS: dict[str, tuple[str, type | tuple[type, ...]]] = {
 
 def decode_request(body: bytes, target: Target) -> Request:
     """The request in a body; Misuse where it is none. State that only its issuer reads is the target's."""
-    try:
-        fields = read_json(ANYTHING, body, target.limits)
-    except InvalidResponse as error:
-        raise Misuse(f"the request cannot be read: {error}") from error
-    if not isinstance(fields, dict):
-        raise Misuse("the request is not a JSON object")
-    return _RequestReader(fields, target).request()
+    return _RequestReader(read_fields(body, target), target).request()
 
 
 class _RequestReader:
     """Takes the fields of a request one by one; those left over at the end are `extra`."""
 
     def __init__(self, fields: dict[str, Any], target: Target) -> None:
-        self._fields = {name: value for name, value in fields.items() if value is not None}
+        self._fields = fields
         self._target = target
 
     def request(self) -> Request:
@@ -73,10 +68,7 @@ class _RequestReader:
         )
 
     def _take(self, name: str, kind: type | tuple[type, ...], default: Any = UNSET) -> Any:
-        value = self._fields.pop(name, default)
-        if value is not default and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
-            raise Misuse(f"{name} must not be {type(value).__name__}")
-        return value
+        return take(self._fields, name, kind, default)
 
     def _instructions(self) -> tuple[Message, ...]:
         instructions = self._take("instructions", str)
