@@ -271,11 +271,12 @@ def steps(work):
         count += 1
         return trace
 
+    before = sys.gettrace()
     sys.settrace(trace)
     try:
         work()
     finally:
-        sys.settrace(None)
+        sys.settrace(before)
     return count
 
 
