@@ -45,7 +45,15 @@ DETECTION: tuple[Rule, ...] = (
     Rule(("glm-",), "zai"),
     Rule(("sonar", "perplexity/"), "perplexity"),
     Rule(("embed-",), "cohere"),
-    Rule(("anthropic.", "amazon.", "meta.", "cohere.", "us.", "eu.", "apac.", "global.", "arn:aws:bedrock"), "bedrock"),
+    Rule(
+        ("us.", "eu.", "apac.", "jp.", "au.", "ca.", "in.", "us-gov.", "global.", "arn:aws:bedrock", "arn:aws-"),
+        "bedrock",
+    ),
+    Rule(("anthropic.", "amazon.", "meta.", "cohere.", "openai.", "mistral.", "qwen.", "deepseek."), "bedrock"),
+    Rule(
+        ("moonshot.", "moonshotai.", "zai.", "minimax.", "nvidia.", "ai21.", "writer.", "xai.", "google.gemma"),
+        "bedrock",
+    ),
     Rule(("big-pickle", "minimax-", "mimo-", "nemotron-", "qwen3", "muse-"), "opencode", only_its_key=True),
     Rule(("/",), "together", anywhere=True),
 )

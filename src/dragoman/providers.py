@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .target import Quirks
 
@@ -39,6 +40,7 @@ class Provider(Struct, frozen=True, kw_only=True):
 
 
 _IMITATOR = Quirks(max_tokens_field="max_tokens", accepts_strict=False, also_accepts=frozenset({"top_k"}))
+_QWEN_ON_MESSAGES = tuple(f"qwen3{minor}-{size}" for minor in ("", ".5", ".6", ".7", ".8") for size in ("plus", "max"))
 
 _ROWS = (
     Provider(
@@ -110,7 +112,8 @@ _ROWS = (
             effort_dialect="thinking_switch",
             accepts_strict=False,
             accepts_json_schema=False,
-            reasoning_echo="tool turns",
+            calls_last=True,
+            reasoning_echo="always",
         ),
     ),
     Provider(
@@ -118,7 +121,12 @@ _ROWS = (
         wires={"openai-chat": "https://api.fireworks.ai/inference/v1"},
         keys=("FIREWORKS_API_KEY",),
         base_url_env=("FIREWORKS_BASE_URL",),
-        quirks=_IMITATOR,
+        quirks=replace(
+            _IMITATOR,
+            effort_dialect="common_effort",
+            accepts_schema_with_tools=False,
+            reasoning_echo="tool turns",
+        ),
         embeddings="openai",
     ),
     Provider(
@@ -147,10 +155,10 @@ _ROWS = (
         base_url_env=("OPENCODE_BASE_URL",),
         routes=(
             (("gpt-", "grok-", "muse-"), "openai-responses"),
-            (("claude-", "qwen3.5-plus", "qwen3.6-plus", "qwen3-max", "qwen3.7-max"), "anthropic-messages"),
+            (("claude-", *_QWEN_ON_MESSAGES), "anthropic-messages"),
             (("gemini-",), "gemini"),
         ),
-        quirks=_IMITATOR,
+        quirks=replace(_IMITATOR, reasoning_echo="tool turns"),
     ),
     Provider(
         name="groq",
@@ -185,6 +193,7 @@ _ROWS = (
             max_tokens_field="max_tokens",
             effort_dialect="reasoning_object",
             cache_mark="cache_control",
+            tools_while_thinking=True,
             accepts_file_urls=True,
             reasoning_echo="always",
             reasoning_fields=("reasoning",),
@@ -286,7 +295,11 @@ _ROWS = (
     ),
     Provider(
         name="lmstudio",
-        wires={"openai-chat": "http://localhost:1234/v1", "openai-responses": "http://localhost:1234/v1"},
+        wires={
+            "openai-chat": "http://localhost:1234/v1",
+            "openai-responses": "http://localhost:1234/v1",
+            "anthropic-messages": "http://localhost:1234",
+        },
         keys=("LM_STUDIO_API_KEY",),
         base_url_env=("LM_STUDIO_BASE_URL",),
         is_local=True,

@@ -44,7 +44,7 @@ def resolve(
     provider = provider_row(name)
     address = _address(provider, base_url, environ)
     wire = _wire(provider, own, wire, address)
-    url = address.url or _filled(provider.wires[wire], environ)
+    url = _on_that_wire(provider, wire, address) or _filled(provider.wires[wire], environ)
     return Target(
         provider=name,
         model=own,
@@ -86,28 +86,65 @@ def resolve_embeddings(
         able = ", ".join(sorted(row.name for row in PROVIDERS.values() if row.embeddings))
         raise Misuse(f"{name} has no embeddings: use one of {able}")
     row_url = provider.embeddings_url or next(iter(provider.wires.values()))
-    url = _address(provider, base_url, environ).url or _filled(row_url, environ)
+    address = _address(provider, base_url, environ)
+    url = address.url or _filled(row_url, environ)
+    quirks = provider.quirks
+    if address.url and provider.wire_elsewhere and not _same_host(provider, address.url):
+        quirks = replace(quirks, embeddings_base64=False)  # whoever answers there may not know it
     return Target(
         provider=name,
         model=own,
         wire=provider.embeddings,
         base_url=url.rstrip("/"),
         family=family_of(own, provider.embeddings),
-        quirks=provider.quirks,
+        quirks=quirks,
         limits=limits,
         headers=provider.headers,
     )
 
 
+def _on_that_wire(provider: Provider, wire: str, address: Address) -> str:
+    """The address as this wire has it: a variable names that of the preferred one, which another may lie below."""
+    preferred, own = next(iter(provider.wires.values())), provider.wires[wire]
+    below = own[len(preferred) :] if own.startswith(preferred) else ""
+    url = address.url.rstrip("/")
+    return url if not url or address.source == "argument" or url.endswith(below) else url + below
+
+
 def _on_wire(family: Family, wire: str) -> Family:
     """The family as it is on this wire: without words of effort that only another takes, and on Converse
-    without cache points where its maker has none there.
+    without what only some makers have there: cache points, instructions in between, a field for effort.
     """
     words = tuple(word for word in family.efforts if family.efforts_only_on.get(word, wire) == wire)
     family = replace(family, efforts=words)
-    if wire != "bedrock-converse" or family.body_style in ("claude", "nova"):
+    if wire == "ollama":
+        return _on_ollama(family)
+    if wire == "anthropic-messages" and family.body_style != "claude":
+        return replace(family, system_anywhere=False)  # those who imitate this wire know no such role
+    if wire != "bedrock-converse" or family.body_style == "claude":
         return family
-    return replace(family, caches=False, body_style=family.body_style or "reasoning_object")
+    return replace(
+        family,
+        caches=family.caches and family.body_style == "nova",
+        thinking=family.thinking if family.body_style else "none",
+        system_anywhere=False,
+    )
+
+
+def _on_ollama(family: Family) -> Family:
+    """The family where the server itself samples, and holds any model to a schema: what other hosts refuse is
+    accepted. Thinking is only on or off, but for families that are told how hard to think in a word.
+    """
+    family = replace(
+        family,
+        refuses=frozenset(),
+        refuses_while_thinking=frozenset(),
+        schema_modes=("native", "tool", "prompted"),
+        schema_with_tools=True,
+    )
+    if family.thinking == "none" and family.thinks_unasked:
+        family = replace(family, thinking="toggle", can_stop_thinking=True)
+    return replace(family, efforts=()) if family.thinking == "toggle" else family
 
 
 def _address(provider: Provider, base_url: str | None, environ: Mapping[str, str]) -> Address:
@@ -126,7 +163,11 @@ def _address(provider: Provider, base_url: str | None, environ: Mapping[str, str
 
 def _from_environment(provider: Provider, value: str) -> str:
     if "://" not in value:  # OLLAMA_HOST may be a bare host
-        host = value if ":" in value else f"{value}:{urlsplit(next(iter(provider.wires.values()))).port}"
+        host = (
+            value
+            if ":" in value.rpartition("]")[2]
+            else f"{value}:{urlsplit(next(iter(provider.wires.values()))).port}"
+        )
         return f"http://{host}"
     if provider.name == "azure" and not value.rstrip("/").endswith("/openai/v1"):
         return f"{value.rstrip('/')}/openai/v1"

@@ -46,6 +46,7 @@ class Family(Struct, frozen=True, kw_only=True):
     schema_with_tools: bool = True
     defer_loading: bool = False
     system_anywhere: bool = True
+    system_after_results: bool = True  # an instruction right after a tool's result is not taken for one
     caches: bool = True
     max_output_tokens: int | None = None
     wants: str = ""  # the wire this family must be spoken to on, where another would be refused
@@ -57,6 +58,7 @@ class Family(Struct, frozen=True, kw_only=True):
     embedding_kind: Literal["field", "prefix"] = "field"  # how query and document are told apart
     opens_with_user: bool = True  # Converse refuses it a conversation that begins with its own words
     api_version: str = ""  # where the API's version follows the model
+    beside_results: Literal["anything", "no files", "nothing"] = "anything"  # what Converse takes in a turn of results
     body_style: str = ""  # which of a wire's per-maker shapes the extra fields take
     media_in_results: bool = False  # a tool's result may hold pictures and documents in itself
 
@@ -71,11 +73,14 @@ class Quirks(Struct, frozen=True, kw_only=True):
     effort_dialect: str = "reasoning_effort"
     accepts_strict: bool = True
     accepts_json_schema: bool = True
+    accepts_schema_with_tools: bool = True
     accepts_stream_options: bool = True
     accepts_parallel_switch: bool = True
     accepts_named_choice: bool = True
     cache_mark: Literal["", "cache_control", "prompt_cache_breakpoint"] = ""  # how a part is marked for caching
+    tools_while_thinking: bool = False  # takes them on Chat Completions even where the family's maker does not
     accepts_file_urls: bool = False  # a document's address may stand where its bytes would
+    calls_last: bool = False  # on Responses, calls must come after all else that the model said in a turn
     required_choice: str = "required"  # empty: the provider has no such word
     reasoning_echo: Literal["never", "tool turns", "always"] = "never"
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")

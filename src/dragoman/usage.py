@@ -12,11 +12,9 @@ MOST_TOKENS = 10**12
 
 def token_count(claim: Any) -> int | None:
     """A count as a provider claims it, or None where the claim is not a sane whole number."""
-    if isinstance(claim, float) and claim.is_integer():
-        claim = int(claim)
-    if type(claim) is int and 0 <= claim <= MOST_TOKENS:
-        return claim
-    return None
+    if type(claim) is int:
+        return claim if 0 <= claim <= MOST_TOKENS else None
+    return token_count(int(claim)) if isinstance(claim, float) and claim.is_integer() else None
 
 
 def _sum(a: int | None, b: int | None) -> int | None:

@@ -4,7 +4,16 @@ import json
 
 import pytest
 
-from dragoman.errors import ApiError, IncompleteStream, InvalidResponse, Misuse, Overloaded, TooLong, Unauthorized
+from dragoman.errors import (
+    ApiError,
+    IncompleteStream,
+    InvalidResponse,
+    Misuse,
+    Overloaded,
+    RateLimited,
+    TooLong,
+    Unauthorized,
+)
 from dragoman.events import Failed, PartAdded, TextDelta, UsageReported, fold
 from dragoman.exchange import McpTool, Note, Options, ProviderTool, Request, ToolSpec
 from dragoman.http import HttpResponse
@@ -20,6 +29,7 @@ from dragoman.messages import (
     ToolCall,
     ToolResult,
 )
+from dragoman.resolve import resolve
 from dragoman.target import Family, Quirks, Target
 from dragoman.usage import Usage
 from dragoman.wire import anthropic_messages as wire
@@ -151,6 +161,64 @@ def test_a_later_instruction_joins_the_user_where_the_model_takes_none():
     assert [note.act for note in notes] == ["changed"]
 
 
+def test_an_instruction_before_the_users_turn_is_put_behind_it():
+    notes = []
+    conversation = (*HELLO, Message.assistant("hi"), Message.system("In French."), Message.user("now"))
+    sent = turns(*conversation, notes=notes)
+    assert sent[-2:] == [
+        ("user", [{"type": "text", "text": "now"}]),
+        ("system", [{"type": "text", "text": "In French."}]),
+    ]
+    assert [str(note) for note in notes] == [
+        "changed a system message: it may only follow the user's turn; it was put behind it"
+    ]
+
+
+def test_an_instruction_between_two_turns_of_the_user_follows_both():
+    assert [role for role, _ in turns(*HELLO, Message.system("S"), Message.user("b"))] == ["user", "system"]
+
+
+def test_an_instruction_that_no_user_precedes_becomes_the_users():
+    notes = []
+    sent = turns(*HELLO, Message.assistant("hi"), Message.system("In French."), notes=notes)
+    assert sent[-1] == ("user", [{"type": "text", "text": "In French."}])
+    assert [note.act for note in notes] == ["changed"]
+
+
+def test_an_instruction_may_follow_the_servers_own_tools():
+    search = OpaquePart("server_tool_use", mine({"type": "server_tool_use", "id": "s1", "name": "n", "input": {}}))
+    sent = turns(*HELLO, Message.assistant(search), Message.system("Hurry."))
+    assert [role for role, _ in sent] == ["user", "assistant", "system"]
+
+
+def test_a_sentence_parts_results_from_an_instruction_where_the_model_confuses_them():
+    notes = []
+    conversation = (
+        *HELLO,
+        Message.assistant(ToolCall("t1", "look")),
+        Message.tool(ToolResult("t1", "fog")),
+        Message.system("Hurry."),
+    )
+    plain = turns(*conversation)
+    parted = turns(*conversation, target=target_of(system_after_results=False), notes=notes)
+
+    assert [block["type"] for block in plain[2][1]] == ["tool_result"]
+    assert [block["type"] for block in parted[2][1]] == ["tool_result", "text"]
+    assert parted[3][0] == "system"
+    assert [note.what for note in notes] == ["the end of the results"]
+
+
+def test_changes_of_the_tools_are_never_the_users():
+    change = {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "look"}}
+    message = Message("system", (OpaquePart("tool_removal", mine(change)),))
+    assert turns(*HELLO, message, target=target_of(system_anywhere=False))[-1] == ("system", [change])
+
+
+def test_instructions_alone_are_nothing_to_answer():
+    with pytest.raises(Misuse, match="nothing to answer"):
+        asked(Message.system("Be brief."))
+
+
 def test_turns_of_one_role_become_one():
     assert [
         role for role, _ in turns(Message.user("a"), Message.user("b"), Message.assistant("c"), Message.assistant("d"))
@@ -159,7 +227,7 @@ def test_turns_of_one_role_become_one():
 
 def test_results_come_first_in_the_turn_after_the_calls():
     calls = Message.assistant(ToolCall("t1", "look", '{"city":"Oslo"}'), ToolCall("t2", "look", ""))
-    results = Message.tool([ToolResult("t1", "fog"), ToolResult("t2", is_error=True)])
+    results = Message.tool([ToolResult("t1", "fog"), ToolResult("t2")])
 
     sent = turns(*HELLO, calls, results, Message.user("and?"))
     assert sent[1][1] == [
@@ -170,10 +238,21 @@ def test_results_come_first_in_the_turn_after_the_calls():
         "user",
         [
             {"type": "tool_result", "tool_use_id": "t1", "content": "fog"},
-            {"type": "tool_result", "tool_use_id": "t2", "is_error": True},
+            {"type": "tool_result", "tool_use_id": "t2"},
             {"type": "text", "text": "and?"},
         ],
     )
+
+
+def test_a_failure_without_words_is_given_some():
+    notes = []
+    results = Message.tool([ToolResult("t1", is_error=True), ToolResult("t2", "no fog", is_error=True)])
+    calls = Message.assistant(ToolCall("t1", "look"), ToolCall("t2", "look"))
+    silent, told = turns(*HELLO, calls, results, notes=notes)[-1][1]
+
+    assert (silent["content"], silent["is_error"]) == ("The tool failed and said nothing.", True)
+    assert told["content"] == "no fog"
+    assert [note.what for note in notes] == ["result of 't1'"]
 
 
 def test_an_instruction_folded_before_results_comes_after_them():
@@ -248,6 +327,45 @@ def test_other_kinds_of_text_are_sent_as_plain_text():
 def test_a_file_the_wire_cannot_carry_is_misuse(part):
     with pytest.raises(Misuse):
         asked(Message.user(part))
+
+
+def test_a_sound_with_its_words_is_sent_as_them():
+    notes = []
+    sound = Audio(b"RIFF", "audio/wav", transcript="good day")
+    assert turns(*HELLO, Message.assistant(sound), notes=notes)[1][1] == [{"type": "text", "text": "good day"}]
+    assert notes[0].act == "changed"
+
+
+def test_a_picture_of_the_assistants_is_described():
+    notes = []
+    sent = turns(*HELLO, Message.assistant(Image(PNG)), notes=notes)
+    assert sent[1][1] == [{"type": "text", "text": "[Image: image/png, 13B]"}]
+    assert [note.what for note in notes] == ["an image of the assistant"]
+
+
+STRICTER = target_of(api_version="2026-10-21")
+
+
+def test_a_document_of_the_assistants_is_described_where_only_users_send_one():
+    notes = []
+    conversation = (*HELLO, Message.assistant(Document(PDF)), Message.user(Document(PDF)))
+    sent = turns(*conversation, target=STRICTER, notes=notes)
+
+    assert sent[1][1] == [{"type": "text", "text": "[Document: application/pdf, 14B]"}]
+    assert sent[2][1][0]["type"] == "document"
+    assert [note.what for note in notes] == ["a document of the assistant"]
+    assert turns(*conversation)[1][1][0]["type"] == "document"
+
+
+def test_citations_of_the_user_are_left_out_where_only_the_assistant_cites():
+    notes = []
+    cited = Text("fog", mine({"citations": [{"cited_text": "fog"}], "tone": "warm"}))
+    sent = turns(Message.user(cited), Message.assistant(cited), target=STRICTER, notes=notes)
+
+    assert sent[0][1] == [{"type": "text", "text": "fog", "tone": "warm"}]
+    assert sent[1][1][0]["citations"] == [{"cited_text": "fog"}]
+    assert [note.what for note in notes] == ["citations of a text"]
+    assert "citations" in turns(Message.user(cited))[0][1][0]
 
 
 # ── what goes back as it came ──
@@ -329,6 +447,29 @@ def test_thinking_is_switched_off_by_the_familys_word(off):
     assert "output_config" not in body
 
 
+def test_thinking_that_goes_on_between_calls_is_noted():
+    notes = []
+    asked(target=target_of(thinking="adaptive", thinking_off="between_tools"), effort="none", notes=notes)
+    assert [(note.act, note.what) for note in notes] == [("changed", "effort")]
+
+
+@pytest.mark.parametrize(
+    ("models", "off", "ultra"),
+    [
+        (("haiku-4-5", "sonnet-4-5"), "disabled", {"type": "enabled", "budget_tokens": 32_768}),
+        (("sonnet-4-6", "opus-4-6", "opus-4-7", "opus-4-8", "opus-5", "sonnet-5", "haiku-5-5"), "disabled", "max"),
+        (("sonnet-5-5",), "between_tools", "max"),
+        (("opus-5-5", "fable-5", "fable-5-1", "mythos-5", "mythos-5-2", "mythos-preview"), None, "max"),
+    ],
+)
+def test_the_rows_of_the_makers_families_say_how_each_is_told(models, off, ultra):
+    for model in models:
+        target = resolve(f"claude-{model}", environ={})
+        assert (target.family.thinking_off if target.family.can_stop_thinking else None) == off
+        body = asked(target=target, effort="ultra")
+        assert ultra in (body["thinking"], body.get("output_config", {}).get("effort"))
+
+
 def test_a_schema_stands_beside_the_effort():
     body = asked(target=target_of(thinking="adaptive", efforts=EFFORTS), effort="low", response_schema=CITY)
     assert body["output_config"] == {"effort": "low", "format": {"type": "json_schema", "schema": CITY}}
@@ -357,6 +498,14 @@ def test_the_whole_prompt_can_be_marked(cache, control):
     assert asked(cache=cache)["cache_control"] == control
 
 
+def test_two_marks_for_different_times_do_not_meet_on_the_last_block():
+    notes = []
+    last = Message.user(Text("hello", cache="1h"))
+    assert asked(last, cache="1h")["cache_control"]["ttl"] == "1h"
+    assert "cache_control" not in asked(last, cache=True, notes=notes)
+    assert [note.what for note in notes] == ["cache"]
+
+
 def test_no_mark_is_made_where_none_is_wanted():
     assert "cache_control" not in asked(cache=False)
 
@@ -383,6 +532,14 @@ def test_strictness_is_left_out_where_the_server_does_not_know_it():
     (tool,) = asked(tools=(see,), target=target_of(quirks=Quirks(accepts_strict=False)), notes=notes)["tools"]
     assert "strict" not in tool
     assert str(notes[0]) == "dropped strict of 'see': calls are not held to a schema here"
+
+
+def test_strictness_is_left_out_where_the_model_does_not_know_it():
+    notes = []
+    see, hear = ToolSpec("see", input_schema=CITY, strict=True), ToolSpec("hear", input_schema=CITY, strict=False)
+    tools = asked(tools=(see, hear), target=target_of(schema_modes=("tool", "prompted")), notes=notes)["tools"]
+    assert [tool.get("strict") for tool in tools] == [None, False]
+    assert [note.what for note in notes] == ["strict of 'see'"]
 
 
 def test_a_schema_without_a_type_is_given_one():
@@ -448,6 +605,33 @@ def test_a_release_of_the_connector_that_the_caller_names_is_not_named_again():
     assert dict(request.headers)["anthropic-beta"] == "mcp-client-2026-09-15"
 
 
+@pytest.mark.parametrize(
+    ("extra", "beta"),
+    [
+        ({"context_management": {}}, "context-management-2025-06-27"),
+        ({"compaction": {}}, "compact-2026-09-04"),
+        ({"fallbacks": "default"}, "server-side-fallback-2026-07-01"),
+        ({"thread": {"type": "create"}}, "message-threads-2026-08-12"),
+        ({"output_config": {"task_budget": {"total": 9}}}, "task-budgets-2026-03-13"),
+        ({"thinking": {"block_binding": {}}}, "thinking-binding-controls-2026-08-01"),
+        ({"tools": [{"type": "advisor_20260301"}]}, "advisor-tool-2026-03-01"),
+    ],
+    ids=str,
+)
+def test_a_field_in_beta_names_its_beta(extra, beta):
+    request = Request(model="owl-2", messages=HELLO, options=Options(extra=extra))
+    named = target_of(headers=(("anthropic-beta", f"{beta[:-10]}2030-01-01"),))
+
+    assert dict(wire.encode_chat(request, TARGET, []).headers)["anthropic-beta"] == beta
+    assert dict(wire.encode_chat(request, named, []).headers)["anthropic-beta"] == f"{beta[:-10]}2030-01-01"
+
+
+def test_an_edit_in_beta_names_its_own_beside_that_of_editing():
+    extra = {"context_management": {"edits": [{"type": "compact_20260112"}]}}
+    request = wire.encode_chat(Request(model="owl-2", messages=HELLO, options=Options(extra=extra)), TARGET, [])
+    assert dict(request.headers)["anthropic-beta"] == "context-management-2025-06-27,compact-2026-01-12"
+
+
 def test_headers_an_mcp_server_cannot_be_given_are_noted_without_their_value():
     notes = []
     tool = McpTool("https://m.example/mcp", "maps", {"X-Team": "secret-blue", "Authorization": "Basic c2VjcmV0"})
@@ -469,6 +653,23 @@ def test_counting_sends_the_prompt_and_nothing_else():
     assert counted.url == "https://x.example/v1/messages/count_tokens"
     assert json.loads(counted.body).keys() == {"model", "messages", "system", "tools"}
     assert [note.what for note in notes] == ["MCP servers"]
+
+
+def test_a_toolset_in_the_providers_words_is_not_counted_either():
+    notes = []
+    toolset = ProviderTool({"type": "mcp_toolset", "mcp_server_name": "maps"})
+    extra = {"mcp_servers": [{"type": "url", "name": "maps", "url": "https://m.example"}]}
+    request = Request(model="owl-2", messages=HELLO, tools=(toolset,), options=Options(extra=extra))
+
+    assert json.loads(wire.encode_count(request, TARGET, notes).body).keys() == {"model", "messages"}
+    assert [note.what for note in notes] == ["MCP servers"]
+
+
+def test_what_will_be_cleared_is_not_counted():
+    extra = {"context_management": {"edits": []}}
+    counted = wire.encode_count(Request(model="owl-2", messages=HELLO, options=Options(extra=extra)), TARGET, [])
+    assert json.loads(counted.body)["context_management"] == {"edits": []}
+    assert dict(counted.headers)["anthropic-beta"] == "context-management-2025-06-27"
 
 
 def test_the_count_is_read():
@@ -633,6 +834,7 @@ def test_what_an_answer_says_beside_its_content_is_metadata():
         "service_tier": "standard",
         "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
         "server_tool_use": {"web_search_requests": 2},
+        "fallback_credit": {"tokens": 4},
     }
     response = answer(stop="refusal", stop_sequence="END", stop_details=details, usage=usage, diagnostics=None)
     assert response.metadata == {
@@ -640,6 +842,7 @@ def test_what_an_answer_says_beside_its_content_is_metadata():
         "stop_details": '{"type":"refusal","category":"cyber","explanation":null}',
         "service_tier": "standard",
         "server_tool_use": '{"web_search_requests":2}',
+        "fallback_credit": '{"tokens":4}',
     }
 
 
@@ -804,6 +1007,11 @@ def test_a_compaction_comes_in_a_delta_of_its_own():
     }
 
 
+def test_a_piece_of_a_kept_block_that_is_no_text_is_noted():
+    response = streamed(started(0, type="hologram"), grown(0, "depth_delta", depth=3, light=None), stopped(0))
+    assert [note.what for note in response.notes] == ["delta of type 'depth_delta'"]
+
+
 def test_a_kept_block_comes_as_one_event():
     events = heard(START, started(0, type="fallback", to={"model": "owl-1"}), stopped(0))
     assert any(isinstance(event, PartAdded) for event in events)
@@ -852,7 +1060,11 @@ def refused(status, kind, message, **more):
         (401, "authentication_error", "invalid x-api-key", Unauthorized, False),
         (400, "invalid_request_error", "prompt is too long: 9 tokens > 8 maximum", TooLong, False),
         (400, "invalid_request_error", "Your credit balance is too low", ApiError, False),
+        (402, "billing_error", "Pay first", ApiError, False),
+        (403, "permission_error", "Not yours", Unauthorized, False),
         (404, "not_found_error", "model: owl-9", ApiError, False),
+        (413, "request_too_large", "Request exceeds the maximum size", TooLong, False),
+        (429, "rate_limit_error", "Slow down", RateLimited, True),
         (500, "api_error", "Internal server error", ApiError, True),
         (504, "timeout_error", "Timed out", ApiError, True),
         (529, "overloaded_error", "Overloaded", Overloaded, True),
@@ -862,6 +1074,19 @@ def test_errors_are_told_apart(status, kind, message, error, retryable):
     found = refused(status, kind, message)
     assert (type(found), found.status, found.type, found.retryable) == (error, status, kind, retryable)
     assert message in str(found)
+    inside = heard(START, event("error", error={"type": kind, "message": message}))[-1].error
+    assert (type(inside), inside.status, inside.type, inside.retryable) == (error, status, kind, retryable)
+
+
+@pytest.mark.parametrize(("status", "retryable"), [(409, True), (412, False)])
+def test_other_statuses_are_told_apart_by_themselves(status, retryable):
+    assert refused(status, "invalid_request_error", "conflict").retryable is retryable
+
+
+@pytest.mark.parametrize("status", [429, 500, 529])
+def test_a_server_that_advises_against_it_is_not_asked_again(status):
+    answer = HttpResponse(status=status, body=b"{}", headers=(("x-should-retry", "false"),))
+    assert not wire.decode_error(answer, TARGET).retryable
 
 
 def test_the_request_id_in_the_body_wins_over_the_header():

@@ -149,6 +149,25 @@ def test_an_effort_that_has_no_field_is_noted():
     assert [(note.act, note.what) for note in notes] == [("dropped", "effort")]
 
 
+@pytest.mark.parametrize("style", ["effort", "reasoning_object", "reasoning_config"])
+def test_an_effort_without_a_word_is_noted_and_not_sent_empty(style):
+    notes: list[Note] = []
+
+    body = sent(with_options(effort="none"), target(body_style=style, efforts=("low",)), notes)
+
+    assert "additionalModelRequestFields" not in body
+    assert [note.what for note in notes] == ["effort"]
+
+
+def test_thought_that_would_leave_no_room_for_the_answer_is_not_asked_for():
+    notes: list[Note] = []
+
+    body = sent(with_options(effort="high", max_tokens=500), target(**CLAUDE, thinking="budget"), notes)
+
+    assert "additionalModelRequestFields" not in body
+    assert "leaves no room" in notes[0].why
+
+
 def test_top_k_has_a_place_of_its_own_in_each_family():
     assert fields(target(**CLAUDE), top_k=5) == {"top_k": 5}
     assert fields(target(body_style="nova"), top_k=5) == {"inferenceConfig": {"topK": 5}}
@@ -186,6 +205,17 @@ def test_a_strict_tool_gets_a_closed_schema():
 
     assert tool["toolSpec"]["strict"] is True
     assert tool["toolSpec"]["inputSchema"]["json"]["additionalProperties"] is False
+
+
+def test_a_family_without_schemas_is_not_asked_to_be_strict():
+    notes: list[Note] = []
+
+    (tool,) = sent(ask(tools=[ToolSpec("a", strict=True)]), target(schema_modes=("tool",)), notes)["toolConfig"][
+        "tools"
+    ]
+
+    assert "strict" not in tool["toolSpec"]
+    assert [note.what for note in notes] == ["strict of 'a'"]
 
 
 def test_a_tool_of_the_provider_is_sent_verbatim():
@@ -276,6 +306,36 @@ def test_leading_instructions_stand_apart_and_later_ones_in_their_place():
     assert [turn["role"] for turn in body["messages"]] == ["user", "assistant", "system"]
 
 
+def test_instructions_in_between_become_the_users_where_they_must_come_first():
+    notes: list[Note] = []
+    request = ask(Message.user("hi"), Message.assistant("yes?"), Message.system("sing"), Message.user("now"))
+
+    *_, last = sent(request, target(system_anywhere=False), notes)["messages"]
+
+    assert last == {"role": "user", "content": [{"text": "sing"}, {"text": "now"}]}
+    assert [note.what for note in notes] == ["a system message"]
+
+
+def test_instructions_are_words_only():
+    with pytest.raises(Misuse, match="system message"):
+        sent(ask(Message.system(Image(b"x", "image/png")), Message.user("hi")))
+
+
+def turns_after_results(beside: str, *next_question: Any) -> list[str]:
+    to = target(**CLAUDE, beside_results=beside)
+    *_, results, model, user = [{}, {}, {}, *sent(ask(*CALLED, Message.user(*next_question)), to)["messages"]]
+    return [kind for turn in (results, model, user) for block in turn.get("content", []) for kind in block]
+
+
+def test_what_may_not_stand_beside_results_gets_a_turn_of_its_own():
+    file = Document(b"x", "application/pdf")
+
+    assert turns_after_results("nothing", "and?") == ["toolResult", "text", "text"]
+    assert turns_after_results("no files", "read", file) == ["toolResult", "text", "text", "document"]
+    assert turns_after_results("no files", "and?") == ["text", "toolUse", "toolResult", "text"]
+    assert turns_after_results("anything", "read", file) == ["text", "toolUse", "toolResult", "text", "document"]
+
+
 def test_results_and_the_next_question_are_one_turn_of_the_user():
     *_, last = sent(ask(*CALLED, Message.user("and now?"), tools=[CLOCK]))["messages"]
 
@@ -300,6 +360,17 @@ def test_arguments_that_are_no_object_go_back_inside_one():
 
     assert block["toolUse"]["input"] == {"arguments": '{"zone": '}
     assert "arguments of 'clock'" in [note.what for note in notes]
+
+
+def test_the_name_of_a_call_made_elsewhere_is_fitted():
+    notes: list[Note] = []
+    request = ask(Message.user("hi"), Message.assistant(ToolCall("c1", "files.read")), Message.tool(ToolResult("c1")))
+
+    body = sent(request, target(), notes)
+
+    assert body["messages"][1]["content"][0]["toolUse"]["name"] == "files_read"
+    assert body["toolConfig"]["tools"][0]["toolSpec"]["name"] == "files_read"
+    assert "name of the call 'files.read'" in [note.what for note in notes]
 
 
 def test_a_result_carries_its_failure_and_its_pictures():
@@ -331,6 +402,15 @@ def test_a_family_that_wants_the_user_first_hears_one():
     assert len(sent(ask(Message.assistant("hello")), target(opens_with_user=False))["messages"]) == 1
 
 
+def test_instructions_alone_are_no_conversation():
+    notes: list[Note] = []
+
+    body = sent(ask(Message.system("sing")), target(opens_with_user=False), notes)
+
+    assert body["messages"] == [{"role": "user", "content": [{"text": "."}]}]
+    assert notes[0].what == "the history"
+
+
 def mine(**data: Any) -> Opaque:
     return Opaque("b/owl@bedrock-converse", data)
 
@@ -359,9 +439,16 @@ def test_unsigned_reasoning_goes_back_only_where_it_is_wanted():
 def test_cited_text_goes_back_with_its_citations():
     cited = Text("noon", mine(citations=[{"title": "log"}]))
 
-    assert content(cited, role="assistant") == [
+    assert content(cited, role="assistant", to=target(**CLAUDE)) == [
         {"citationsContent": {"content": [{"text": "noon"}], "citations": [{"title": "log"}]}}
     ]
+
+
+def test_a_family_that_takes_no_citations_back_gets_the_text():
+    notes: list[Note] = []
+
+    assert content(Text("noon", mine(citations=[{}])), role="assistant", notes=notes) == [{"text": "noon"}]
+    assert [note.what for note in notes] == ["citations"]
 
 
 def test_a_block_that_only_its_issuer_knows_goes_back_verbatim():
@@ -392,6 +479,18 @@ def test_a_file_in_s3_is_only_pointed_at():
     block = content("look", Document(url="s3://shelf/report.pdf", name="report"))[1]["document"]
 
     assert block == {"format": "pdf", "source": {"s3Location": {"uri": "s3://shelf/report.pdf"}}, "name": "report"}
+
+
+@pytest.mark.parametrize(
+    ("part", "kind", "format"),
+    [
+        (Image(url="s3://shelf/a.JPG"), "image", "jpeg"),
+        (Document(url="s3://shelf/a.3gp"), "video", "three_gp"),
+        (Document(url="s3://shelf/a.htm"), "document", "html"),
+    ],
+)
+def test_the_end_of_a_name_tells_the_format(part, kind, format):
+    assert content("look", part)[1][kind]["format"] == format
 
 
 @pytest.mark.parametrize(
@@ -454,7 +553,7 @@ POINT = {"cachePoint": {"type": "default"}}
 
 
 def test_a_mark_is_a_point_after_its_part():
-    assert content(Text("long", cache="5m"), Text("longer", cache="1h"), "short") == [
+    assert content(Text("long", cache="5m"), Text("longer", cache="1h"), "short", to=target(**CLAUDE)) == [
         {"text": "long"},
         POINT,
         {"text": "longer"},
@@ -468,6 +567,38 @@ def test_a_tool_may_be_marked():
 
     assert sent(ask(tools=[marked]))["toolConfig"]["tools"][1] == POINT
     assert len(sent(ask(tools=[marked]), target(caches=False))["toolConfig"]["tools"]) == 1
+
+
+def test_a_mark_on_a_tool_that_cannot_be_heeded_is_noted():
+    notes: list[Note] = []
+    sent(ask(tools=[ToolSpec("clock", cache="5m")]), target(caches=False), notes)
+
+    assert [note.what for note in notes] == ["cache mark"]
+
+
+def test_a_mark_inside_a_result_is_the_results():
+    result = ToolResult("c1", blocks=(Text("long", cache="5m"), Text("longer", cache="1h")))
+
+    assert content(result, role="tool", to=target(**CLAUDE))[1] == {"cachePoint": {"type": "default", "ttl": "1h"}}
+
+
+def test_an_hour_is_asked_only_of_those_who_have_it():
+    notes: list[Note] = []
+
+    assert content(Text("long", cache="1h"), notes=notes)[1] == POINT
+    assert [(note.act, note.what) for note in notes] == [("changed", "cache mark")]
+
+
+def test_of_too_many_points_the_last_are_kept():
+    notes: list[Note] = []
+    marked = [Text(word, cache="5m") for word in "abcd"]
+    request = ask(Message.system(Text("rules", cache="5m")), Message.user(*marked), tools=[ToolSpec("t", cache="5m")])
+
+    body = sent(request, target(), notes)
+
+    assert (len(body["toolConfig"]["tools"]), len(body["system"])) == (1, 1)
+    assert body["messages"][0]["content"].count(POINT) == 4
+    assert [note.what for note in notes] == ["2 × cache mark"]
 
 
 def test_a_prompt_marked_as_a_whole_has_points_at_its_ends():
@@ -519,6 +650,16 @@ def test_tokens_are_counted_for_the_model_behind_a_profile(model):
     assert wire.url == "https://runtime.example/model/lyre.owl-1%3A0/count-tokens"
     messages = [{"role": "user", "content": [{"text": "hi"}]}]
     assert json.loads(wire.body) == {"input": {"converse": {"messages": messages, "system": [{"text": "rules"}]}}}
+
+
+def test_a_count_is_told_those_extra_fields_that_it_has():
+    extra = {"additionalModelRequestFields": {"anthropic_beta": ["x"]}, "guardrailConfig": {}}
+
+    wire = bedrock_converse.encode_count(with_options(top_k=3, extra=extra), target(**CLAUDE), [])
+
+    counted = json.loads(wire.body)["input"]["converse"]
+    assert counted.keys() == {"messages", "additionalModelRequestFields"}
+    assert counted["additionalModelRequestFields"] == {"top_k": 3, "anthropic_beta": ["x"]}
 
 
 def test_a_count_is_a_number_or_an_error():
@@ -723,6 +864,15 @@ WHOLE_AND_STREAMED: list[tuple[str, Json, list[bytes]]] = [
             delta(0, image={"source": {"bytes": "AgME"}}),
         ],
     ),
+    (
+        "a picture that lies elsewhere",
+        {"image": {"format": "png", "source": {"s3Location": {"uri": "s3://shelf/a"}}}},
+        [
+            start(0, image={"format": "png"}),
+            delta(0, image={"source": {"s3Location": {"uri": "s3://shelf/a"}}}),
+            stop(0),
+        ],
+    ),
 ]
 
 
@@ -743,6 +893,29 @@ def test_the_providers_own_traffic_is_kept_in_place_and_calls_nobody():
 
     assert response.finish_reason == "stop"
     assert response.message.parts[1] == OpaquePart("toolUse", mine(**use))
+
+
+@pytest.mark.parametrize(
+    ("block", "part"),
+    [
+        ({"image": {"format": "jpeg", "source": {"bytes": "eA=="}}}, Image(b"x", "image/jpeg")),
+        ({"audio": {"format": "mp3", "source": {"bytes": "eA=="}}}, Audio(b"x", "audio/mpeg")),
+        ({"video": {"format": "mov", "source": {"bytes": "eA=="}}}, Document(b"x", "video/quicktime")),
+        (
+            {"image": {"format": "png", "source": {"s3Location": {"uri": "s3://shelf/a"}}}},
+            Image(url="s3://shelf/a", media_type="image/png"),
+        ),
+    ],
+)
+def test_a_file_that_comes_back_can_go_back(block, part):
+    assert decoded(block).message.parts == (part,)
+    assert content(part, role="assistant") == [block]
+
+
+def test_a_file_in_somebody_elses_bucket_is_kept_as_it_is():
+    image = {"format": "png", "source": {"s3Location": {"uri": "s3://shelf/a", "bucketOwner": "1"}}}
+
+    assert decoded({"image": image}).message.parts == (OpaquePart("image", mine(image=image)),)
 
 
 def test_a_block_of_an_unknown_kind_is_kept():
@@ -800,6 +973,8 @@ def test_a_signature_comes_back_on_its_own_block():
         ("throttlingException", RateLimited),
         ("serviceUnavailableException", Overloaded),
         ("validationException", ApiError),
+        ("internalServerException", ApiError),
+        ("modelTimeoutException", ApiError),
     ],
 )
 def test_an_exception_in_a_stream_is_its_end(name, kind):
@@ -807,6 +982,7 @@ def test_an_exception_in_a_stream_is_its_end(name, kind):
 
     assert isinstance(end, Failed)
     assert type(end.error) is kind
+    assert end.error.retryable == (name != "validationException")
 
 
 def test_a_models_own_failure_is_told_and_may_be_tried_again():
@@ -902,6 +1078,7 @@ def test_an_error_in_place_of_an_answer_is_an_error():
     ("status", "kind", "body", "error"),
     [
         (400, "ValidationException:http://x/", b'{"message": "input is too long"}', TooLong),
+        (400, "ValidationException", b'{"message": "input length and max_tokens exceed context limit"}', TooLong),
         (429, "ThrottlingException", b'{"Message": "slow down"}', RateLimited),
         (400, "", b'{"message": "the model identifier is invalid"}', ApiError),
         (502, "", b"<html>", ApiError),
@@ -918,3 +1095,16 @@ def test_a_refusal_is_named_by_its_header_or_its_words(status, kind, body, error
 
 def test_an_unset_cache_marks_nothing():
     assert sent(with_options(cache=UNSET)) == sent(with_options(cache=False))
+
+
+def test_access_that_is_still_being_granted_is_worth_waiting_for():
+    body = b'{"message": "Access denied: MPAgreementBeingCreated, try again later"}'
+    headers = (("x-amzn-errortype", "AccessDeniedException"),)
+
+    found = bedrock_converse.decode_error(HttpResponse(status=403, headers=headers, body=body), target())
+
+    assert type(found) is Overloaded
+
+
+def test_metadata_without_entries_is_left_out():
+    assert sent(with_options(metadata={})) == sent(ask())

@@ -112,6 +112,14 @@ def test_effort_is_a_budget_or_a_level_by_family(family, effort, config):
     assert body["generationConfig"] == {"thinkingConfig": config}
 
 
+def test_no_effort_is_the_weakest_word_where_there_is_none_for_it_and_that_is_noted():
+    notes = []
+    to = target(thinking="level", efforts=("minimal", "high"))
+    body = encoded(to=to, options=Options(effort="none"), notes=notes)
+    assert body["generationConfig"]["thinkingConfig"] == {"thinkingLevel": "MINIMAL"}
+    assert [(note.act, note.what) for note in notes] == [("changed", "effort")]
+
+
 def test_a_budget_leaves_room_for_the_answer():
     family = {"thinking": "budget", "budgets": (128, 32000)}
     body = encoded(to=target(**family), options=Options(effort="high", max_tokens=1000))
@@ -161,8 +169,17 @@ def test_a_tool_choice_is_a_calling_mode(choice, calling):
     assert body["toolConfig"] == {"functionCallingConfig": calling}
 
 
-def test_a_calling_mode_is_not_sent_without_functions():
-    assert "toolConfig" not in encoded(tools=(ProviderTool({"codeExecution": {}}),), tool_choice="none")
+def test_a_calling_mode_is_not_sent_without_functions_and_that_is_noted():
+    notes = []
+    body = encoded(tools=(ProviderTool({"codeExecution": {}}),), tool_choice="none", notes=notes)
+    assert "toolConfig" not in body
+    assert [(note.act, note.what) for note in notes] == [("dropped", "tool_choice")]
+
+
+def test_a_tool_has_one_schema_its_own_older_kind_before_ours():
+    own = {"parameters": {"type": "OBJECT"}}
+    (tool,) = encoded(tools=(ToolSpec("fly", extra=own),))["tools"]
+    assert tool["functionDeclarations"] == [{"name": "fly", "description": ""} | own]
 
 
 def test_a_strict_tool_asks_for_calls_that_fit_their_schemas():
@@ -442,6 +459,11 @@ def test_a_pause_comes_with_the_token_to_go_on_with():
     assert (response.finish_reason, response.metadata["continuation_token"]) == ("pause", "t")
 
 
+def test_the_token_may_come_before_the_reason():
+    pieces = answer({"text": "Once"}, finish=None, continuationToken="t"), answer(finish="CONTINUATION")
+    assert streamed(*pieces).finish_reason == "pause"
+
+
 def test_a_pause_without_a_token_is_an_end_for_length():
     assert decoded({"text": "Once"}, finish="CONTINUATION").finish_reason == "length"
 
@@ -472,10 +494,16 @@ def test_what_the_candidate_says_of_itself_is_metadata():
     "read", [lambda body: decode_chat(body, target()), lambda body: fold(events(b"data: " + body))]
 )
 def test_a_blocked_prompt_has_no_candidates_and_is_filtered(read):
-    feedback = {"blockReason": "PROHIBITED_CONTENT", "blockReasonMessage": "No."}
+    feedback = {"blockReason": "PROHIBITED_CONTENT", "blockReasonMessage": "No.", "safetyRatings": [{"category": 8}]}
     response = read(json.dumps({"promptFeedback": feedback, "usageMetadata": {"promptTokenCount": 4}}).encode())
     assert (response.finish_reason, response.raw_finish_reason) == ("content_filter", "PROHIBITED_CONTENT")
-    assert (response.metadata["finish_message"], response.usage.input_tokens) == ("No.", 4)
+    assert response.metadata == {"finish_message": "No.", "safety_ratings": '[{"category":8}]'}
+    assert response.usage.input_tokens == 4
+
+
+def test_what_is_said_of_the_model_is_metadata():
+    response = streamed(answer({"text": "Hi"}) | {"modelStatus": {"modelStage": "DEPRECATED"}})
+    assert response.metadata["model_status"] == '{"modelStage":"DEPRECATED"}'
 
 
 def test_feedback_that_blocks_nothing_changes_nothing():
@@ -650,6 +678,25 @@ def test_an_error_inside_a_stream_ends_it(data):
     end = events(data)[-1]
     assert isinstance(end, Failed)
     assert (type(end.error), end.error.status) == (Overloaded, 503)
+
+
+@pytest.mark.parametrize(
+    ("word", "status", "retryable"),
+    [
+        ("INVALID_ARGUMENT", 400, False),
+        ("FAILED_PRECONDITION", 400, False),
+        ("UNAUTHENTICATED", 401, False),
+        ("PERMISSION_DENIED", 403, False),
+        ("NOT_FOUND", 404, False),
+        ("RESOURCE_EXHAUSTED", 429, True),
+        ("INTERNAL", 500, True),
+        ("UNAVAILABLE", 503, True),
+        ("DEADLINE_EXCEEDED", 504, True),
+    ],
+)
+def test_an_error_inside_a_stream_may_have_only_its_word(word, status, retryable):
+    end = events(sse({"error": {"status": word, "message": "No."}}))[-1]
+    assert (end.error.status, end.error.retryable) == (status, retryable)
 
 
 def test_nothing_is_said_after_an_error_in_an_array():

@@ -32,6 +32,13 @@ def test_the_first_system_messages_stand_apart():
     assert body["contents"] == [{"role": "user", "parts": [{"text": "hi"}]}]
 
 
+def test_instructions_alone_are_said_by_the_user_and_noted():
+    notes = []
+    body = conversation((Message.system("Tell a joke."),), target(), notes)
+    assert body == {"contents": [{"role": "user", "parts": [{"text": "Tell a joke."}]}]}
+    assert [note.act for note in notes] == ["changed"]
+
+
 def test_a_later_system_message_is_said_by_the_user_and_noted():
     notes = []
     said = contents(Message.user("hi"), Message.assistant("Hello"), Message.system("Now rhyme."), notes=notes)
@@ -108,8 +115,14 @@ def test_media_go_as_bytes_or_by_where_they_lie():
 def test_what_media_cannot_say_here_is_noted():
     notes = []
     parts(Image(b"\x01", media_type="image/png", detail="high"), role="user", notes=notes)
+    parts(Audio(b"a", media_type="audio/wav", transcript="hoot"), role="user", notes=notes)
     parts(Document(b"a", media_type="text/plain", context="a nest", citations=True), role="user", notes=notes)
-    assert [note.what for note in notes] == ["detail of a Image", "context of a Document", "citations of a Document"]
+    assert [note.what for note in notes] == [
+        "detail of a Image",
+        "transcript of a Audio",
+        "context of a Document",
+        "citations of a Document",
+    ]
 
 
 def test_a_kept_part_goes_back_verbatim_and_its_sources_do_not():

@@ -82,6 +82,13 @@ def test_thinking_is_a_switch_or_a_word(thinking, effort, think):
     assert "think" not in sent(ask(), family)
 
 
+def test_a_switch_cannot_say_how_hard_to_think_and_that_is_noted():
+    notes: list[Note] = []
+    sent(ask(options=Options(effort="high")), target(thinking="toggle"), notes)
+
+    assert [(note.act, note.what) for note in notes] == [("changed", "effort")]
+
+
 def test_a_response_schema_is_the_format():
     schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 
@@ -97,6 +104,35 @@ def test_tools_are_functions():
     ]
 
 
+def test_what_the_server_would_drop_from_a_tools_schema_is_said_in_words():
+    schema = {
+        "type": "object",
+        "properties": {"hour": {"type": "integer", "minimum": 1}, "zone": {"const": "UTC"}},
+    }
+
+    (tool,) = sent(ask(tools=[ToolSpec("clock", "", schema)]))["tools"]
+
+    assert tool["function"]["parameters"]["properties"] == {
+        "hour": {"type": "integer", "description": "minimum 1"},
+        "zone": {"type": "string", "enum": ["UTC"]},
+    }
+
+
+def test_strictness_is_not_asked_for_and_noted():
+    notes: list[Note] = []
+    (tool,) = sent(ask(tools=[ToolSpec("clock", strict=True)]), notes=notes)["tools"]
+
+    assert "strict" not in tool["function"]
+    assert [(note.act, note.what) for note in notes] == [("dropped", "strict of 'clock'")]
+
+
+def test_a_call_is_forbidden_by_showing_no_tools():
+    notes: list[Note] = []
+
+    assert "tools" not in sent(ask(tools=[ToolSpec("clock")], tool_choice="none"), notes=notes)
+    assert [(note.act, note.what) for note in notes] == [("changed", "tools")]
+
+
 def test_an_mcp_server_cannot_be_called_from_there():
     with pytest.raises(Misuse, match="MCP"):
         sent(ask(tools=[McpTool("https://mcp.example", "files")]))
@@ -106,6 +142,13 @@ def test_pictures_travel_beside_the_words_as_plain_base64():
     message = Message.user("what is", Image(b"png", "image/png"), "this?")
 
     assert sent(ask(message))["messages"] == [{"role": "user", "content": "what is\nthis?", "images": ["cG5n"]}]
+
+
+def test_the_detail_of_a_picture_is_dropped_and_noted():
+    notes: list[Note] = []
+    sent(ask(Message.user(Image(b"png", "image/png", detail="high"))), notes=notes)
+
+    assert [(note.act, note.what) for note in notes] == [("dropped", "detail of an Image")]
 
 
 @pytest.mark.parametrize(
@@ -212,11 +255,11 @@ CALL: Json = {"id": "c1", "function": {"index": 0, "name": "clock", "arguments":
 
 
 def test_an_answer_has_words_reason_and_usage():
-    response = decoded("noon", total_duration=12, remote_host="far.example")
+    response = decoded("noon", total_duration=12, remote_host="far.example", created_at="2026-11-15")
 
     assert (response.text, response.finish_reason, response.raw_finish_reason) == ("noon", "stop", "stop")
     assert response.usage == Usage(input_tokens=5, output_tokens=7)
-    assert response.metadata == {"total_duration": "12", "remote_host": "far.example"}
+    assert response.metadata == {"created_at": "2026-11-15", "total_duration": "12", "remote_host": "far.example"}
 
 
 def test_lines_add_up_to_the_whole_answer():
@@ -234,6 +277,12 @@ def test_lines_add_up_to_the_whole_answer():
     assert fold(events(*lines)) == whole
     assert whole.message.parts == (Thinking("hm so"), Text("It is noon"), ToolCall("c1", "clock", '{"zone":"UTC"}'))
     assert whole.finish_reason == "tool_calls"
+
+
+def test_log_probabilities_are_gathered_over_a_stream():
+    lines = line("It", logprobs=[{"token": "It"}]), line(" is", logprobs=[{"token": " is"}]), line(**DONE)
+
+    assert fold(events(*lines)).metadata["logprobs"] == '[{"token":"It"},{"token":" is"}]'
 
 
 def test_a_last_line_without_its_end_still_counts():

@@ -32,6 +32,7 @@ from dragoman.messages import (
 )
 from dragoman.target import Family, Quirks, Target
 from dragoman.usage import Usage
+from dragoman.wire import encode
 from dragoman.wire.openai_chat import chat_decoder, decode_chat, decode_error, encode_chat
 from dragoman.wire.openai_chat.answer import read_usage
 
@@ -95,6 +96,8 @@ def test_a_stream_asks_for_its_usage_where_the_provider_can_be_asked():
         ("thinking_switch", "low", {"thinking": {"type": "enabled"}, "reasoning_effort": "low"}),
         ("thinking_switch", "none", {"thinking": {"type": "disabled"}}),
         ("template_switch", "none", {"chat_template_kwargs": {"enable_thinking": False}}),
+        ("template_switch", "low", {"chat_template_kwargs": {"enable_thinking": True}, "reasoning_effort": "low"}),
+        ("common_effort", "low", {"reasoning_effort": "low"}),
     ],
 )
 def test_effort_is_said_in_the_providers_dialect(dialect, effort, fields):
@@ -113,6 +116,31 @@ def test_a_model_whose_own_control_is_none_of_words_is_asked_in_common_ones(dial
 
 
 SCHEMA = {"title": "A bird!", "type": "object", "properties": {"name": {"type": "string"}}}
+
+
+STRONG = Family(name="owl", thinking="toggle", efforts=("low", "high", "max"))
+SWITCHED = Family(name="owl", thinking="toggle")
+
+
+@pytest.mark.parametrize(
+    ("family", "dialect", "effort", "word", "noted"),
+    [
+        (STRONG, "thinking_switch", "ultra", "max", ""),
+        (STRONG, "common_effort", "ultra", "high", "sent as 'high', the nearest this provider has"),
+        (STRONG, "reasoning_switch", "ultra", "high", "sent as 'high', the nearest this provider has"),
+        (SWITCHED, "common_effort", "none", "none", ""),
+        (SWITCHED, "effort_or_default", "low", "default", "here the model can be told to think, but not how hard"),
+        (SWITCHED, "thinking_switch", "low", None, "here the model can be told to think, but not how hard"),
+        (SWITCHED, "thinking_switch", "none", None, ""),
+    ],
+)
+def test_effort_that_can_only_be_said_in_part_is_noted(family, dialect, effort, word, noted):
+    notes: list[Note] = []
+
+    body = sent(target=target_with(family, effort_dialect=dialect), options=Options(effort=effort), notes=notes)
+
+    assert body.get("reasoning_effort") == word
+    assert [note.why for note in notes] == ([noted] if noted else [])
 
 
 def test_a_schema_is_compiled_and_named_after_its_title():
@@ -157,6 +185,27 @@ def test_a_strict_tool_is_compiled_where_strictness_is_known(accepted):
     assert ("strict" in function) is accepted
     assert [note.what for note in notes] == ([] if accepted else ["strict of 'look'"])
     assert (function["parameters"].get("required") == ["name"]) is accepted
+
+
+def test_references_in_a_tools_schema_are_followed_where_they_would_be_misread():
+    nest = {"type": "object", "properties": {"eggs": {"type": "integer"}}, "required": ["eggs"]}
+    schema = {"type": "object", "properties": {"nest": {"$ref": "#/$defs/nest"}}, "$defs": {"nest": nest}}
+    notes: list[Note] = []
+
+    tools = sent(target=target_with(inline_refs=True), tools=(ToolSpec("look", "", schema),), notes=notes)["tools"]
+
+    assert tools[0]["function"]["parameters"] == {"type": "object", "properties": {"nest": nest}}
+    assert notes == []
+    assert sent(tools=(ToolSpec("look", "", schema),))["tools"][0]["function"]["parameters"] == schema
+
+
+def test_a_tool_of_free_text_is_chosen_as_what_it_is():
+    tools = (LOOK, ProviderTool({"type": "custom", "custom": {"name": "sql"}}))
+    request = Request(model="owl-2", messages=(Message.user("hi"),), tools=tools, tool_choice="sql")
+
+    body = json.loads(encode(request, LYREBIRD).http.body)
+
+    assert body["tool_choice"] == {"type": "custom", "custom": {"name": "sql"}}
 
 
 def test_a_tool_of_the_providers_own_is_sent_verbatim():
@@ -232,6 +281,74 @@ def test_cache_marks_are_sent_where_the_provider_takes_them():
     assert body["messages"][1]["tool_calls"][0]["cache_control"] == {"type": "ephemeral"}
     assert body["tools"][0]["cache_control"] == {"type": "ephemeral"}
     assert "cache_control" not in bare
+
+
+@pytest.mark.parametrize(("cache", "ttl"), [(True, {}), ("5m", {}), ("1h", {"ttl": "1h"})])
+def test_the_end_of_the_prompt_is_marked_when_asked_for(cache, ttl):
+    mark = {"cache_control": {"type": "ephemeral"} | ttl}
+    question = (Message.user("a long book"), Message.user("and", Image(url="https://p.example/a.png")))
+    marking = target_with(cache_mark="cache_control")
+
+    first, last = sent(*question, target=marking, options=Options(cache=cache))["messages"]
+    (alone,) = sent(Message.user("hi"), target=marking, options=Options(cache=cache))["messages"]
+    (own,) = sent(Message.user(Text("hi", cache="1h")), target=marking, options=Options(cache=cache))["messages"]
+
+    assert first["content"] == "a long book"
+    assert last["content"][-1].items() > mark.items()
+    assert alone["content"] == [{"type": "text", "text": "hi"} | mark]
+    assert own["content"][0]["cache_control"]["ttl"] == "1h"
+    assert "cache_control" not in json.dumps(sent(*question, options=Options(cache=cache)))
+
+
+def test_what_the_model_said_may_be_marked_too():
+    said = Message.assistant("short", Text("long", cache="5m"))
+
+    (message,) = sent(said, target=target_with(cache_mark="cache_control"))["messages"]
+
+    assert message["content"] == [
+        {"type": "text", "text": "short"},
+        {"type": "text", "text": "long", "cache_control": {"type": "ephemeral"}},
+    ]
+    assert sent(said)["messages"][0]["content"] == "shortlong"
+
+
+def test_breakpoints_stand_on_parts_alone_and_other_marks_are_noted():
+    said = Message.assistant(ToolCall("a", "look", cache="5m"))
+    notes: list[Note] = []
+
+    body = sent(
+        Message.user(Text("long", cache="5m")),
+        said,
+        target=target_with(cache_mark="prompt_cache_breakpoint"),
+        tools=(ToolSpec("look", cache="5m"),),
+        notes=notes,
+    )
+
+    assert json.dumps(body).count("prompt_cache_breakpoint") == 1
+    assert [note.what for note in notes] == ["cache mark of a tool or a call"] * 2
+
+
+def test_pictures_and_foreign_sounds_of_the_model_are_sent_in_words_and_that_is_noted():
+    notes: list[Note] = []
+    sound, silent = Audio(b"ID3", "audio/mpeg", transcript="tweet"), Audio(b"ID3", "audio/mpeg")
+
+    body = sent(Message.assistant("see: ", Image(b"\0\1", "image/png"), sound, silent), notes=notes)
+
+    assert body["messages"][0]["content"] == "see: [Image: image/png, 2B]tweet[Audio of type 'audio/mpeg']"
+    assert [note.act for note in notes] == ["changed"] * 3
+
+
+def test_the_system_speaks_in_words_only():
+    with pytest.raises(Misuse, match="only text from the system"):
+        sent(Message.system(Image(b"\0\1", "image/png")))
+
+
+def test_what_is_said_about_a_document_is_noted_as_lost():
+    notes: list[Note] = []
+
+    sent(Message.user(Document(b"%PDF-1", "application/pdf", context="an old book", citations=True)), notes=notes)
+
+    assert [note.what for note in notes] == ["context and citations of a document"]
 
 
 def test_each_result_is_sent_as_a_message_of_its_own():
@@ -357,6 +474,24 @@ def test_an_answer_says_what_it_is():
 
     assert (response.text, response.id, response.model, response.provider) == ("hi", "c1", "owl-2", "lyrebird")
     assert response.metadata == {"service_tier": "flex", "system_fingerprint": "fp1"}
+
+
+def test_a_gateway_says_who_really_answered_and_why_that_ended():
+    choice = {"index": 0, "message": {"content": "hi"}, "finish_reason": "stop", "native_finish_reason": "end_turn"}
+    body = {"id": "c1", "provider": "Magpie", "choices": [choice]}
+
+    assert decode_chat(json.dumps(body).encode(), LYREBIRD).metadata == {
+        "provider": "Magpie",
+        "native_finish_reason": "end_turn",
+    }
+
+
+def test_what_the_provider_ran_by_itself_is_kept_beside_the_text():
+    ran = [{"index": 0, "type": "python", "output": "4"}]
+
+    (text,) = whole({"content": "four", "executed_tools": ran}).message.parts
+
+    assert (text.text, text.opaque.data) == ("four", {"executed_tools": ran})
 
 
 def test_deltas_add_up():
@@ -827,6 +962,9 @@ def test_a_body_without_choices_is_an_error():
         ({"message": "slow down", "code": 429}, RateLimited),
         ({"message": "too long", "code": "context_length_exceeded"}, TooLong),
         ({"message": "no", "metadata": {"error_type": "content_filter"}}, Filtered),
+        ({"message": "no", "code": 403, "metadata": {"flagged_input": "a bad word"}}, Filtered),
+        ({"message": "slow", "code": "1302"}, RateLimited),
+        ({"message": "busy", "code": "1305"}, Overloaded),
         ("something broke", ApiError),
     ],
 )
@@ -838,6 +976,25 @@ def test_an_error_inside_a_200_is_an_error(error, kind):
             attempt()
         assert type(caught.value) is kind
         assert caught.value.provider == "lyrebird"
+
+
+@pytest.mark.parametrize("event", ["", "event: error\n"])
+def test_an_error_may_come_without_a_field_around_it(event):
+    error = {"object": "" if event else "error", "message": "the prompt is too long", "code": 400}
+    begun = stream_of({"content": "hi"}, end="").split(b"\n\n")[0] + b"\n\n"
+
+    with pytest.raises(TooLong):
+        read(begun + f"{event}data: {json.dumps(error)}\n\ndata: [DONE]\n\n".encode())
+    if not event:
+        with pytest.raises(TooLong):
+            decode_chat(json.dumps(error).encode(), LYREBIRD)
+
+
+def test_a_stream_that_was_stopped_early_says_why():
+    chunk = {"id": "c1", "choices": [], "x_groq": {"error": "out of memory"}}
+
+    with pytest.raises(ApiError, match="out of memory"):
+        read(f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode())
 
 
 def test_an_error_in_the_middle_of_a_stream_keeps_what_came_before():

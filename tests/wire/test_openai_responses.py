@@ -3,7 +3,17 @@ from typing import Any
 
 import pytest
 
-from dragoman.errors import ApiError, IncompleteStream, InvalidResponse, Misuse, TooLong
+from dragoman.errors import (
+    ApiError,
+    Filtered,
+    IncompleteStream,
+    InvalidOption,
+    InvalidResponse,
+    Misuse,
+    Overloaded,
+    RateLimited,
+    TooLong,
+)
 from dragoman.events import Event, TextDelta, ToolInputDelta, fold
 from dragoman.exchange import McpTool, Note, Options, ProviderTool, Request, Response, ToolSpec
 from dragoman.http import HttpResponse
@@ -22,7 +32,7 @@ from dragoman.messages import (
 )
 from dragoman.target import Family, Quirks, Target
 from dragoman.usage import Usage
-from dragoman.wire import openai_responses
+from dragoman.wire import encode, openai_responses
 
 Json = dict[str, Any]
 
@@ -139,10 +149,28 @@ def test_options_have_the_names_of_this_api():
     assert [body[name] for name in given] == [9, 0.5, 0.9, {"a": "b"}, "flex", False, True]
 
 
+def test_an_option_that_only_some_servers_have_is_sent_to_them():
+    asked = ask(options=Options(top_k=5))
+
+    assert json.loads(encode(asked, target(also_accepts=frozenset({"top_k"}))).http.body)["top_k"] == 5
+    with pytest.raises(InvalidOption):
+        encode(asked, target())
+
+
 def test_effort_asks_for_a_summary_unless_it_is_off():
     assert sent(ask(options=Options(effort="ultra")))["reasoning"] == {"effort": "high", "summary": "auto"}
     assert sent(ask(options=Options(effort="none")))["reasoning"] == {"effort": "none"}
     assert "reasoning" not in sent(ask())
+
+
+@pytest.mark.parametrize("level", ["none", "high"])
+def test_an_effort_that_the_family_has_no_word_for_is_noted(level):
+    notes: list[Note] = []
+    body = sent(ask(options=Options(effort=level)), target(Family(name="wren", thinking="toggle")), notes)
+
+    assert "effort" not in body.get("reasoning", {})
+    assert body.get("reasoning") != {}
+    assert [note.what for note in notes] == ["effort"]
 
 
 def test_extra_objects_join_ours():
@@ -249,6 +277,16 @@ def test_a_choice_has_the_form_of_what_it_chooses(choice, wire):
     assert "tool_choice" not in sent(ask(tools=tools))
 
 
+@pytest.mark.parametrize("choice", ["nest", "run", "web_search"])
+def test_a_tool_that_is_not_ours_can_be_chosen_beside_one_that_is(choice):
+    own = (ProviderTool({"type": "custom", "name": "run"}), ProviderTool({"type": "web_search"}))
+    tools = (ToolSpec("look"), McpTool("https://m.example", "nest"), *own)
+
+    assert json.loads(encode(ask(tools=tools, tool_choice=choice), target()).http.body)["tool_choice"]
+    with pytest.raises(Misuse, match="no tool of this request"):
+        encode(ask(tools=tools, tool_choice="fly"), target())
+
+
 # ── what users and tools say ──
 
 
@@ -301,11 +339,42 @@ def test_cache_marks_go_where_they_are_taken():
     ]
 
 
+def test_a_mark_that_should_hold_for_an_hour_takes_the_longer_step():
+    body = sent(ask(Message.user(Text("long", cache="1h"))), target(cache_mark="prompt_cache_breakpoint"))
+
+    assert body["input"][0]["content"][0]["prompt_cache_breakpoint"] == {"mode": "explicit", "ttl": "12h"}
+
+
 def test_a_marked_system_message_is_an_item_because_instructions_take_no_mark():
     marked = ask(Message.system(Text("long", cache="1h")), Message.user("hi"))
 
     assert sent(marked)["instructions"] == "long"
     assert "instructions" not in sent(marked, target(cache_mark="prompt_cache_breakpoint"))
+
+
+def test_a_mark_on_a_result_stands_on_its_last_part():
+    marks = target(cache_mark="prompt_cache_breakpoint")
+    plain = ToolResult("call_1", "a", cache="5m")
+    chart = ToolResult("call_2", "b", blocks=(Image(file_id="file_1"),), cache="5m")
+    calls = Message.assistant(ToolCall("call_1", "draw"), ToolCall("call_2", "draw"))
+    asked = ask(Message.user("hi"), calls, Message.tool([plain, chart]))
+    first, second = (item["output"] for item in sent(asked, marks)["input"][-2:])
+    mark = {"prompt_cache_breakpoint": {"mode": "explicit"}}
+
+    assert first == [{"type": "input_text", "text": "a"} | mark]
+    assert second == [{"type": "input_text", "text": "b"}, {"type": "input_image", "file_id": "file_1"} | mark]
+    assert sent(asked)["input"][-2]["output"] == "a"
+
+
+def test_marks_that_have_no_place_are_noted():
+    marks = target(cache_mark="prompt_cache_breakpoint")
+    for request in (
+        ask(tools=(ToolSpec("look", cache="5m"),)),
+        ask(Message.user("hi"), Message.assistant(Text("a", cache="5m")), Message.user("go on")),
+    ):
+        notes: list[Note] = []
+        sent(request, marks, notes)
+        assert [note.what for note in notes] == ["cache marks on tools and on what the model said"]
 
 
 def test_a_result_may_hold_pictures():
@@ -416,6 +485,74 @@ def test_reasoning_that_was_not_encrypted_is_not_sent_and_takes_its_ids_along():
     ]
 
 
+SEARCHED = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"query": "owls"}}
+
+
+def test_what_a_tool_of_the_providers_did_goes_with_the_reasoning_that_led_to_it():
+    notes: list[Note] = []
+    stored = read(answer(reasoning(encrypted_content=None), SEARCHED, message())).message.parts
+
+    assert [item["type"] for item in said_back(*stored, notes=notes)] == ["message"]
+    assert [note.what for note in notes] == ["reasoning without its content", "web_search_call after reasoning"]
+
+    sealed = read(answer(reasoning(), SEARCHED, message())).message.parts
+    assert said_back(*sealed) == [reasoning(), SEARCHED, message()]
+    assert [item["type"] for item in said_back(*sealed[1:])] == ["message"]
+
+
+def test_what_followed_no_reasoning_keeps_its_id_where_others_lose_theirs():
+    parts = read(answer(SEARCHED, reasoning(), message())).message.parts
+
+    assert said_back(parts[0], parts[2])[0] == SEARCHED
+
+
+def test_a_client_side_item_loses_only_its_id_with_its_reasoning():
+    shell = {"type": "shell_call", "id": "sh_1", "call_id": "call_1", "status": "completed", "action": {}}
+    parts = read(answer(reasoning(), shell)).message.parts
+
+    assert said_back(*parts) == [reasoning(), shell]
+    assert said_back(parts[1]) == [{name: value for name, value in shell.items() if name != "id"}]
+
+
+def test_reasoning_is_not_left_at_the_end_when_what_it_led_to_is_dropped():
+    parts = read(answer(reasoning(), message(), reasoning(id="rs_2"), SEARCHED)).message.parts
+    items = said_back(parts[0], Text("edited"), *parts[2:])
+
+    assert [item["type"] for item in items] == ["reasoning", "message"]
+
+
+def test_reasoning_that_lost_what_it_led_to_does_not_borrow_the_reasoning_after_it():
+    parts = read(answer(reasoning(), message(), reasoning(id="rs_2"), call())).message.parts
+    items = said_back(parts[0], *parts[2:])
+
+    assert [item["type"] for item in items] == ["reasoning", "reasoning", "function_call"]
+    assert not any("id" in item for item in items)
+
+
+def test_reasoning_in_two_items_goes_back_as_it_came():
+    items = [reasoning(), reasoning(id="rs_2"), message()]
+
+    assert said_back(*read(answer(*items)).message.parts) == items
+
+
+def test_calls_come_last_where_only_that_is_accepted():
+    notes: list[Note] = []
+    asked = ask(Message.user("hi"), Message.assistant(ToolCall("call_1", "look"), Text("a")), Message.user("go on"))
+    items = sent(asked, target(calls_last=True), notes)["input"][1:-1]
+
+    assert [item["type"] for item in items] == ["message", "function_call"]
+    assert [note.act for note in notes] == ["changed"]
+    assert [item["type"] for item in sent(asked)["input"][1:-1]] == ["function_call", "message"]
+
+
+def test_reasoning_goes_back_by_reference_where_the_caller_has_answers_stored():
+    items = [reasoning(encrypted_content=None), SEARCHED, message()]
+    said = Message.assistant(*read(answer(*items)).message.parts)
+    asked = ask(Message.user("hi"), said, Message.user("go on"), options=Options(extra={"store": True}))
+
+    assert [item.get("id") for item in sent(asked)["input"][1:-1]] == ["rs_1", "ws_1", "msg_1"]
+
+
 def test_open_reasoning_goes_back_as_it_came():
     item = {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}
 
@@ -426,9 +563,14 @@ def test_thinking_of_nobody_is_not_sent():
     assert [item["type"] for item in said_back(Thinking("hm"), Text("a"))] == ["message"]
 
 
-def test_a_picture_is_nothing_that_a_model_said():
-    with pytest.raises(Misuse, match="cannot carry Image"):
-        said_back(Image(PNG))
+def test_pictures_and_sounds_of_another_model_are_said_back_in_words():
+    notes: list[Note] = []
+    (item,) = said_back(Image(PNG), Audio(b"RIFF", media_type="audio/wav", transcript="hoo"), notes=notes)
+
+    picture, sound = (part["text"] for part in item["content"])
+    assert "image" in picture
+    assert sound == "hoo"
+    assert [note.what for note in notes] == ["Image of the model", "Audio of the model"]
 
 
 # ── reading whole answers ───────────────────────────────────────────────────────────────────────
@@ -459,6 +601,12 @@ def test_a_body_is_parts_in_the_order_of_its_items():
     )
     assert (response.id, response.model) == ("resp_1", "owl-2-1")
     assert response.metadata == {"service_tier": "flex", "provider_cost": "0.25"}
+
+
+def test_what_a_response_was_asked_to_say_of_itself_is_among_its_facts():
+    response = read(answer(message(), prompt_cache_diagnostics={"type": "cache_hit"}, moderation=None))
+
+    assert response.metadata == {"prompt_cache_diagnostics": '{"type":"cache_hit"}'}
 
 
 def test_a_cost_that_is_no_number_is_none():
@@ -619,6 +767,15 @@ def test_the_seal_is_that_of_the_items_end():
     response = heard(early, event("output_item.done", 0, item=reasoning("x")), late)
 
     assert response.message.parts == (Thinking("x", state(**reasoning("x"))),)
+
+
+def test_a_seal_that_was_never_finished_is_not_kept():
+    begun = event("output_item.added", 0, item=reasoning(encrypted_content="half"))
+    response = heard(begun, event("incomplete", response={"status": "incomplete"}))
+
+    (thought,) = response.message.parts
+    assert isinstance(thought, Thinking)
+    assert thought.opaque is None or "encrypted_content" not in thought.opaque.data
 
 
 def test_custom_input_and_refusals_stream_too():
@@ -853,6 +1010,31 @@ def test_an_error_in_a_stream_is_its_end_flat_or_nested(error):
         heard(event("created", response={"id": "resp_1"}), error)
 
 
+def test_an_error_whose_frame_has_no_type_is_an_error():
+    with pytest.raises(TooLong, match="too much"):
+        heard(*stream_of(message())[:-1], {"error": {"code": "context_length_exceeded", "message": "too much"}})
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "retryable"),
+    [
+        ("slow_down", Overloaded, True),
+        ("server_error", ApiError, True),
+        ("vector_store_timeout", ApiError, True),
+        ("rate_limit_exceeded", RateLimited, True),
+        ("insufficient_quota", ApiError, False),
+        ("invalid_prompt", ApiError, False),
+        ("bio_policy", Filtered, False),
+        ("image_content_policy_violation", Filtered, False),
+    ],
+)
+def test_a_failure_is_what_its_code_says(code, kind, retryable):
+    with pytest.raises(ApiError, match="no") as caught:
+        heard(event("failed", response={"status": "failed", "error": {"code": code, "message": "no"}}))
+    assert type(caught.value) is kind
+    assert caught.value.retryable is retryable
+
+
 def test_an_error_in_plain_words_is_an_error():
     decoder = openai_responses.chat_decoder(target())
 
@@ -886,6 +1068,13 @@ def test_counting_asks_with_what_the_model_would_read():
 
     assert http.url == "https://api.example/v1/responses/input_tokens"
     assert sorted(json.loads(http.body)) == ["input", "instructions", "model", "tools", "truncation"]
+
+
+def test_counting_takes_a_choice_in_the_apis_own_words():
+    choice = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "look"}]}
+    request = ask(tools=(ToolSpec("look"),), options=Options(extra={"tool_choice": choice}))
+
+    assert json.loads(openai_responses.encode_count(request, target(), []).body)["tool_choice"] == choice
 
 
 def test_a_count_is_a_number():

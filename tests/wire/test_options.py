@@ -1,8 +1,10 @@
+import json
+
 import pytest
 
 from dragoman.errors import InvalidOption, Misuse
-from dragoman.exchange import McpTool, Options, Request, ToolSpec
-from dragoman.messages import Message, Text
+from dragoman.exchange import McpTool, Options, ProviderTool, Request, ToolSpec
+from dragoman.messages import Message, Text, ToolCall, ToolResult
 from dragoman.resolve import resolve
 from dragoman.wire import encode
 from dragoman.wire.options import fit_options, options_from, thinks
@@ -84,7 +86,7 @@ FORCED = [
     ("deepseek:deepseek-v4-pro", None, {}, "required"),
     ("moonshot:kimi-k2.6", None, {}, "required"),
     ("llamacpp:any", None, {}, "look"),
-    ("ollama:qwen3", None, {}, "none"),
+    ("ollama:qwen3", None, {}, "required"),
 ]
 
 
@@ -103,7 +105,38 @@ def test_tools_on_chat_need_a_model_that_does_not_think_there():
     assert request.tools == (TOOL,)
 
 
+def test_tools_on_chat_may_be_free_text_or_go_through_a_gateway():
+    custom = ProviderTool({"type": "custom", "custom": {"name": "sql"}})
+
+    assert fit("openai:gpt-5.6", wire="openai-chat", tools=(custom,))[0].tools == (custom,)
+    assert fit("openrouter:openai/gpt-5.6", tools=(TOOL,))[0].tools == (TOOL,)
+    given = {"tools": (TOOL, custom), "tool_choice": "look"}
+    left, _ = fit("openai:gpt-5.6", wire="openai-chat", ignore_invalid_options=True, **given)
+    assert (left.tools, left.tool_choice) == ((custom,), "auto")
+
+
+def test_after_a_call_every_turn_of_a_model_that_wants_its_reasoning_back_carries_some():
+    call, result = Message.assistant(ToolCall("a", "look")), Message.tool(ToolResult("a", "a bird"))
+    messages = (Message.user("hi"), call, result, Message.assistant("A bird."), Message.user("Which?"))
+    target = resolve("deepseek:deepseek-v4-pro", environ={})
+
+    sent = json.loads(encode(Request(model="x", messages=messages, tools=(TOOL,)), target).http.body)["messages"]
+
+    assert [wire.get("reasoning_content") for wire in sent if wire["role"] == "assistant"] == ["", ""]
+
+
+def test_whether_a_schema_is_held_to_depends_on_who_serves_the_model():
+    schema = {"type": "object"}
+
+    with pytest.raises(InvalidOption, match="deepseek has no schema mode"):
+        fit("deepseek:deepseek-v4-pro", response_schema=schema)
+    request, _ = fit("fireworks:accounts/fireworks/models/deepseek-v4-pro", response_schema=schema)
+    assert request.options.response_schema == schema
+
+
 def test_a_schema_and_tools_together_only_where_both_are_taken():
+    with pytest.raises(InvalidOption, match="fireworks takes a schema or tools, not both"):
+        fit("fireworks:accounts/fireworks/models/glm-5p3", tools=(TOOL,), response_schema={"type": "object"})
     with pytest.raises(InvalidOption, match="a schema or tools, not both"):
         fit("gemini:gemini-2.5-flash", tools=(TOOL,), response_schema={"type": "object"})
 
@@ -204,9 +237,14 @@ def test_an_effort_the_family_has_no_word_for_is_sent_as_the_nearest_and_noted()
     assert "'high'" in fit("openai:gpt-5", effort="ultra")[1][0]
 
 
+def test_a_word_that_the_provider_takes_and_maps_itself_is_sent_as_it_is():
+    assert fit("deepseek:deepseek-v4-pro", effort="medium")[1] == []
+
+
 def test_the_temperature_that_a_model_has_anyway_is_let_through():
     assert fit("anthropic:claude-sonnet-4-5", effort="low", temperature=1)[1] == []
     assert fit("openai:gpt-5", temperature=1.0)[1] == []
+    assert fit("moonshot:kimi-k3", temperature=1)[1] == []
     with pytest.raises(InvalidOption):
         fit("anthropic:claude-opus-4-8", temperature=1)
 
@@ -235,3 +273,9 @@ def test_a_breakpoint_is_written_only_for_families_that_take_one():
         new, old = (resolve(f"openai:{model}", wire=wire, environ={}) for model in ("gpt-5.6", "gpt-5.1"))
         assert b'"prompt_cache_breakpoint":{"mode":"explicit"}' in encode(marked, new).http.body
         assert b"prompt_cache_breakpoint" not in encode(marked, old).http.body
+
+
+def test_an_effort_that_is_left_out_takes_nothing_else_with_it():
+    request, notes = fit("claude-3-haiku-20240307", effort="high", temperature=0.5, ignore_invalid_options=True)
+    assert request.options.temperature == 0.5
+    assert [note.split(":")[0] for note in notes] == ["dropped effort"]

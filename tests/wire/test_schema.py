@@ -14,6 +14,7 @@ from dragoman.wire.schema import (
     BEDROCK,
     GEMINI,
     OLLAMA,
+    OLLAMA_TOOLS,
     OPENAI_STRICT,
     CompiledSchema,
     SchemaRules,
@@ -23,7 +24,7 @@ from dragoman.wire.schema import (
 from dragoman.wire.schema.restore import fits
 from dragoman.wire.schema.rules import SHAPES, WORDS
 
-DIALECTS = (OPENAI_STRICT, ANTHROPIC, BEDROCK, GEMINI, OLLAMA)
+DIALECTS = (OPENAI_STRICT, ANTHROPIC, BEDROCK, GEMINI, OLLAMA, OLLAMA_TOOLS)
 CLOSED = (OPENAI_STRICT, ANTHROPIC, BEDROCK)
 OPEN = (GEMINI, OLLAMA)
 

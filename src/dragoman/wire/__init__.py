@@ -6,17 +6,18 @@ checker. `encode` is the one way in: it makes a request fit its target, then let
 
 import re
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ..errors import ApiError, Misuse
 from ..events import Event
-from ..exchange import Note, Request, Response, ToolSpec
+from ..exchange import AnyTool, McpTool, Note, ProviderTool, Request, Response, ToolSpec
 from ..http import HttpRequest, HttpResponse
 from ..messages import Message
 from ..target import Target
+from .reading import mapping
 
 __all__ = ["WIRES", "CountingWire", "Decoder", "Encoded", "Wire", "encode", "encode_count", "prepare", "wire_named"]
 
@@ -165,5 +166,17 @@ def _check_tools(request: Request, target: Target) -> None:
             raise Misuse(f"tool name {name!r} is not accepted by {target.provider}: it must match {shape}")
         if names.count(name) > 1:
             raise Misuse(f"two tools are named {name!r}: give each a name of its own")
-    if request.tool_choice not in ("auto", "none", "required", *names) and names:
+    others = [name for tool in request.tools for name in _other_names(tool)]
+    if request.tool_choice not in ("auto", "none", "required", *names, *others) and names:
         raise Misuse(f"tool_choice {request.tool_choice!r} is no tool of this request: {', '.join(names)}")
+
+
+def _other_names(tool: AnyTool) -> tuple[Any, ...]:
+    """What a tool that is not ours may be chosen by."""
+    match tool:
+        case McpTool():
+            return (tool.name,)
+        case ProviderTool(data):
+            return (data.get("name"), data.get("type"), mapping(data.get("custom")).get("name"))
+        case _:
+            return ()

@@ -46,12 +46,16 @@ _BY_WORD: dict[str, type[ApiError]] = {
     "rate_limit": RateLimited,
     "resource_exhausted": RateLimited,
     "throttlingexception": RateLimited,
+    "1302": RateLimited,
     "overloaded_error": Overloaded,
+    "1305": Overloaded,
     "server_is_overloaded": Overloaded,
+    "slow_down": Overloaded,
     "service_unavailable": Overloaded,
     "unavailable": Overloaded,
     "serviceunavailableexception": Overloaded,
     "modelnotreadyexception": Overloaded,
+    "mpagreementbeingcreated": Overloaded,
     "context_length_exceeded": TooLong,
     "request_too_large": TooLong,
     "content_filter": Filtered,
@@ -82,8 +86,8 @@ _OUT_OF_CREDIT = frozenset(
 _OUT_OF_CREDIT_SENTENCES = re.compile(r"credit balance is too low|insufficient (balance|credit)", re.I)
 
 _TOO_LONG = re.compile(
-    r"maximum context length|context (length|window)|prompt is too long|input is too long|too many (input )?tokens"
-    r"|input tokens? exceed|input token count.{0,40}exceeds|reduce the length of the messages",
+    r"maximum context length|context (length|window|limit)|prompt is too long|input is too long"
+    r"|too many (input )?tokens|input tokens? exceed|input token count.{0,40}exceeds|reduce the length of the messages",
     re.I,
 )
 
@@ -110,12 +114,25 @@ _STATUS_BY_WORD = {
     "rate_limit_exceeded": 429,
     "throttlingexception": 429,
     "validationexception": 400,
+    "invalid_argument": 400,
+    "failed_precondition": 400,
+    "unauthenticated": 401,
+    "permission_denied": 403,
+    "not_found": 404,
+    "resource_exhausted": 429,
+    "internal": 500,
+    "unavailable": 503,
+    "deadline_exceeded": 504,
     "api_error": 500,
     "server_error": 500,
     "internalserverexception": 500,
+    "modeltimeoutexception": 408,
+    "modelerrorexception": 424,
     "modelstreamerrorexception": 424,
     "serviceunavailableexception": 503,
+    "request_too_large": 413,
     "timeout_error": 504,
+    "vector_store_timeout": 504,
     "overloaded_error": 529,
 }
 
@@ -179,6 +196,8 @@ def api_error(target: Target, complaint: Complaint, answer: HttpResponse | None 
         told = retry_after(answer) if told is None else told
     if kind in (RateLimited, Overloaded):
         facts["retry_after"] = told
+        if answer is not None and answer.header("x-should-retry") == "false":
+            facts["retryable"] = False
     elif kind is ApiError:
         facts["retryable"] = _retryable(words, complaint.message, status, answer)
     return kind(_sentence(target, complaint, status), **facts)
@@ -272,10 +291,11 @@ def complaint_in(body: Any) -> Complaint:
         return Complaint(message=error, type=string(whole.get("type")), code=_word(whole.get("code")))
     error = mapping(error)
     metadata = mapping(error.get("metadata"))
+    flagged = "content_policy_violation" if "flagged_input" in metadata else ""
     message = error.get("message") or error.get("detail") or whole.get("message") or whole.get("detail") or ""
     return Complaint(
         message=message if isinstance(message, str) else str(message)[:1000],
-        type=string(error.get("type")) or string(whole.get("type")) or string(metadata.get("error_type")),
+        type=string(error.get("type")) or string(whole.get("type")) or string(metadata.get("error_type")) or flagged,
         code=_word(error.get("code")),
         status=_http_status(error.get("status_code") or error.get("status")),
         request_id=string(whole.get("request_id")),

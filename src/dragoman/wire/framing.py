@@ -122,6 +122,10 @@ class SseFramer(_Delimited):
                 self._check(len(block))
                 break
             # The two shapes that nearly every event has; anything else is read line by line.
+            if block[:6] == b"data: " and b"\n" not in block:
+                frames.append(Frame(block[6:]))
+                self._at_start = False
+                continue
             name, _, data = block.partition(b"\n") if block[:7] == b"event: " else (b"", b"", block)
             if data[:6] == b"data: " and b"\n" not in data:
                 frames.append(Frame(data[6:], name[7:].decode("utf-8", "replace")))

@@ -22,7 +22,7 @@ from .decoder import StreamDecoder, decode_whole
 from .failure import api_error, complaint_in, refusal
 from .framing import Frame, JsonLinesFramer
 from .reading import mapping, read_json, sequence, string, write_json
-from .schema import OLLAMA, compile_schema
+from .schema import OLLAMA, OLLAMA_TOOLS, compile_schema
 from .scribe import Scribe
 from .thinking import effort_word
 
@@ -37,7 +37,9 @@ def encode_chat(request: Request, target: Target, notes: list[Note]) -> HttpRequ
     """The HTTP request that asks this; what cannot be carried as asked is noted."""
     body = _options(request, target, notes)
     body["messages"] = _messages(request.messages, target, notes)
-    if request.tools:
+    if request.tools and request.tool_choice == "none":
+        notes.append(Note("changed", "tools", "this wire cannot forbid a call, so the model is not shown any"))
+    elif request.tools:
         body["tools"] = [_tool(tool, notes) for tool in request.tools]
     if request.options.extra is not UNSET:
         body = _merged(body, request.options.extra)
@@ -63,7 +65,7 @@ def _options(request: Request, target: Target, notes: list[Note]) -> Body:
     if given := {name: value for name, value in sampling.items() if value is not UNSET}:
         body["options"] = given
     if options.effort_level:
-        body["think"] = _think(target.family, options.effort_level)
+        body["think"] = _think(target.family, options.effort_level, notes)
     if options.response_schema is not UNSET:
         compiled = compile_schema(options.response_schema, OLLAMA, "response_schema")
         notes.extend(compiled.notes)
@@ -71,11 +73,14 @@ def _options(request: Request, target: Target, notes: list[Note]) -> Body:
     return body
 
 
-def _think(family: Family, level: int) -> bool | str:
+def _think(family: Family, level: int, notes: list[Note]) -> bool | str:
     """On or off; for the families that know degrees, how hard."""
     if level == OFF:
         return False
-    return effort_word(family, level) or True if family.thinking == "effort" else True
+    word = effort_word(family, level) if family.thinking == "effort" else ""
+    if not word:
+        notes.append(Note("changed", "effort", "this model's thinking is only on or off; it is on"))
+    return word or True
 
 
 def _merged(body: Body, extra: Body) -> Body:
@@ -87,8 +92,10 @@ def _merged(body: Body, extra: Body) -> Body:
 def _tool(tool: Any, notes: list[Note]) -> Body:
     match tool:
         case ToolSpec():
-            compiled = compile_schema(tool.input_schema, OLLAMA, f"tool {tool.name!r}")
+            compiled = compile_schema(tool.input_schema, OLLAMA_TOOLS, f"tool {tool.name!r}")
             notes.extend(compiled.notes)
+            if tool.strict:
+                notes.append(Note("dropped", f"strict of {tool.name!r}", "calls are not held to a schema here"))
             function = {"name": tool.name, "description": tool.description, "parameters": compiled.schema}
             return {"type": "function", "function": function} | tool.extra
         case ProviderTool():
@@ -107,22 +114,24 @@ def _messages(messages: tuple[Message, ...], target: Target, notes: list[Note]) 
             names |= {call.id: call.name for call in message.tool_calls}
             wire.append(_assistant(message, target, notes))
         else:
-            wire.append(_said(message))
+            wire.append(_said(message, notes))
     return wire
 
 
-def _said(message: Message) -> Body:
+def _said(message: Message, notes: list[Note]) -> Body:
     texts = [part.text for part in message.parts if isinstance(part, Text)]
-    pictures = [_picture(part) for part in message.parts if not isinstance(part, Text)]
+    pictures = [_picture(part, notes) for part in message.parts if not isinstance(part, Text)]
     wire: Body = {"role": message.role, "content": "\n".join(texts)}
     return wire | ({"images": pictures} if pictures else {})
 
 
-def _picture(part: Part) -> str:
+def _picture(part: Part, notes: list[Note]) -> str:
     if not isinstance(part, Image):
         raise Misuse(f"Ollama's wire carries text and pictures, not {type(part).__name__}: send its text instead")
     if not part.data:
         raise Misuse("Ollama's wire carries a picture only as its bytes: fetch it and pass data=…")
+    if part.detail:
+        notes.append(Note("dropped", "detail of an Image", "this wire has no place for it"))
     return b64encode(part.data).decode()
 
 
@@ -172,7 +181,15 @@ DONE_REASONS: dict[str, FinishReason] = {
 }
 
 # Facts of the last line that are worth keeping; durations are in nanoseconds.
-_FACTS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration", "remote_model", "remote_host")
+_FACTS = (
+    "created_at",
+    "total_duration",
+    "load_duration",
+    "prompt_eval_duration",
+    "eval_duration",
+    "remote_model",
+    "remote_host",
+)
 
 
 class _Said(Struct, gc=False):
@@ -196,6 +213,8 @@ class _Line(Struct, gc=False):
     eval_duration: Any = None
     remote_model: Any = None
     remote_host: Any = None
+    created_at: Any = None
+    logprobs: Any = None
 
 
 _lines = msgspec.json.Decoder(_Line)
@@ -207,6 +226,7 @@ class _Reader:
     def __init__(self, target: Target) -> None:
         self.scribe = Scribe(target, inline=True)
         self._limits = target.limits
+        self._logprobs: list[Any] = []
 
     def read(self, frame: Frame) -> None:
         self._read_line(read_json(_lines, frame.data, self._limits))
@@ -223,6 +243,8 @@ class _Reader:
             return
         if line.message is not None:
             self._read_message(line.message)
+        if line.logprobs:
+            self._logprobs += sequence(line.logprobs)
         if line.done is True:
             self._read_end(line)
 
@@ -249,6 +271,8 @@ class _Reader:
         for name in _FACTS:
             if value := getattr(line, name):
                 scribe.metadata[name] = value if isinstance(value, str) else write_json(value).decode()
+        if self._logprobs:
+            scribe.metadata["logprobs"] = write_json(self._logprobs).decode()
         # The server leaves out a count that it did not make.
         usage = Usage(input_tokens=token_count(line.prompt_eval_count), output_tokens=token_count(line.eval_count))
         if usage:

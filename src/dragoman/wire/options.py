@@ -149,10 +149,10 @@ def _tool_choice(request: Request, target: Target) -> Iterator[Objection]:
     if choice == "auto" or not request.tools:
         return
     without = replace(request, tool_choice="auto")
-    if target.wire not in _CHOOSES_TOOLS:
-        yield Objection("tool_choice", "this wire lets the model choose", 'use "auto"', without)
-    elif choice == "none":
+    if choice == "none":
         return
+    elif target.wire not in _CHOOSES_TOOLS:
+        yield Objection("tool_choice", "this wire lets the model choose", 'use "auto"', without)
     elif family.forced_tool_choice == "no":
         yield Objection("tool_choice", f"the {family.name} family cannot be forced to call", 'use "auto"', without)
     elif family.forced_tool_choice == "not while thinking" and thinks(family, request.options):
@@ -183,8 +183,11 @@ def _schema(request: Request, target: Target) -> Iterator[Objection]:
     without = _without(request, "response_schema")
     if "native" not in family.schema_modes:
         yield Objection("response_schema", f"the {family.name} family has no schema mode", "use generate()", without)
-    elif request.tools and not family.schema_with_tools:
-        reason = f"the {family.name} family takes a schema or tools, not both"
+    elif not target.quirks.accepts_json_schema:
+        yield Objection("response_schema", f"{target.provider} has no schema mode", "use generate()", without)
+    elif request.tools and not (family.schema_with_tools and target.quirks.accepts_schema_with_tools):
+        who = target.provider if family.schema_with_tools else f"the {family.name} family"
+        reason = f"{who} takes a schema or tools, not both"
         yield Objection("response_schema", reason, "use generate(), or leave the tools out", without)
 
 
@@ -192,15 +195,16 @@ def _tools(request: Request, target: Target) -> Iterator[Objection]:
     family = target.family
     if (
         target.wire == "openai-chat"
-        and request.tools
-        and not family.tools_while_thinking
+        and any(isinstance(tool, ToolSpec) for tool in request.tools)
+        and not (family.tools_while_thinking or target.quirks.tools_while_thinking)
         and thinks(family, request.options)
     ):
         reason = f"the {family.name} family takes tools on this wire only while it does not think"
-        yield Objection(
-            "tools", reason, 'use wire="openai-responses", or pass effort="none"', replace(request, tools=())
-        )
-        return
+        others = tuple(tool for tool in request.tools if not isinstance(tool, ToolSpec))
+        remedy = 'use wire="openai-responses", or pass effort="none"'
+        named = any(isinstance(tool, ToolSpec) and tool.name == request.tool_choice for tool in request.tools)
+        request = replace(request, tools=others, tool_choice="auto" if named else request.tool_choice)
+        yield Objection("tools", reason, remedy, request)
     if target.wire not in _CALLS_MCP and any(isinstance(tool, McpTool) for tool in request.tools):
         rest = tuple(tool for tool in request.tools if not isinstance(tool, McpTool))
         remedy = "connect to the server yourself and pass its tools"
@@ -221,6 +225,8 @@ def _cache(request: Request, target: Target) -> Iterator[Objection]:
         return
     if target.wire in _MARKS_CACHE and target.family.caches:
         return
+    if target.wire == "openai-chat" and target.cache_mark:
+        return
     without = _without(request, "cache")
     yield Objection("cache", "prompts cannot be marked for caching here", "leave it out", without, is_error=False)
 
@@ -237,8 +243,8 @@ def _marks(request: Request, target: Target) -> Iterator[Objection]:
 
 _RULES: tuple[Callable[[Request, Target], Iterator[Objection]], ...] = (
     _lacking,
+    _effort,  # before those that ask whether the model will think
     _refused_by_family,
-    _effort,
     _tool_choice,
     _parallel,
     _tools,

@@ -13,6 +13,7 @@ Body = dict[str, Any]
 
 ENCRYPTED = ["reasoning.encrypted_content"]
 _LED_TO = (None, "message", "function_call", "custom_tool_call")  # None: a message, by its role
+_NEEDS_ID = ("code_interpreter_call", "web_search_call")  # what a provider's tool did, which has no form without an id
 
 
 def _listed_input(value: Any) -> Any:
@@ -46,14 +47,20 @@ def _instructed(body: Body) -> Body:
 
 
 def _without_references(items: list[Body]) -> list[Body]:
-    """Reasoning that is only an id left out, and with it the ids of what the model said beside it."""
+    """Reasoning that is only an id left out, and with it what cannot go without, and the ids of the rest beside it."""
     done: list[Body] = []
     for theirs, run in groupby(items, key=_is_of_model):
         said = list(run)
-        kept = [item for item in said if not theirs or not _is_reference(item)]
-        parted = any(_is_reference(before) and item.get("type") in _LED_TO for before, item in pairwise(said))
-        done += [_without_ids(item) for item in kept] if parted else kept
+        if not theirs or not any(_is_reference(before) for before, _ in pairwise(said)):
+            done += [item for item in said if not theirs or not _is_reference(item)]
+            continue
+        led_to = [item for before, item in pairwise(({}, *said)) if not _needs_reasoning(before, item)]
+        done += [_without_ids(item) for item in led_to if not _is_reference(item)]
     return done
+
+
+def _needs_reasoning(before: Body, item: Body) -> bool:
+    return before.get("type") == "reasoning" and item.get("type") in _NEEDS_ID
 
 
 def _is_of_model(item: Body) -> bool:
@@ -142,8 +149,8 @@ RULES = (
     ),
     Rule(
         "reasoning by reference",
-        "an item that is only an id points to what a server stored; nothing is stored, so it points nowhere, and an id"
-        " that follows it is refused without it",
+        "an item that is only an id points to what a server stored; nothing is stored, so it points nowhere, and what"
+        " followed it is refused with its id and without it",
         recorded_only(at("input", _without_references)),
     ),
     Rule("status: completed", "what is said back was said to the end", both(at("input[]", _complete))),

@@ -67,6 +67,15 @@ def test_a_task_with_its_purpose(kind, purpose):
     }
 
 
+def test_extra_fields_join_a_task_and_do_not_replace_it():
+    body = sent("single_embedding", extra={"singleEmbeddingParams": {"embeddingPurpose": "CLUSTERING"}})
+
+    assert body["singleEmbeddingParams"] == {
+        "embeddingPurpose": "CLUSTERING",
+        "text": {"value": "a", "truncationMode": "NONE"},
+    }
+
+
 def test_a_kind_that_makes_no_difference_is_noted():
     notes: list[Note] = []
     sent("input_text", notes=notes, kind="query")

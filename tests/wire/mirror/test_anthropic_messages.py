@@ -7,6 +7,7 @@ import pytest
 from dragoman.errors import (
     ApiError,
     DragomanError,
+    Filtered,
     IncompleteStream,
     Misuse,
     Overloaded,
@@ -222,6 +223,12 @@ def test_unknown_fields_are_extra():
     assert read(context_management={"edits": []}, temperature=None).options == Options(
         max_tokens=9, extra={"context_management": {"edits": []}}
     )
+
+
+def test_a_request_that_only_warms_the_cache_stays_one():
+    request = read(max_tokens=0)
+    assert request.options == Options(extra={"max_tokens": 0})
+    assert sent(request)["max_tokens"] == 0
 
 
 @pytest.mark.parametrize(
@@ -469,6 +476,8 @@ def test_a_picture_in_an_answer_is_described():
         (ApiError("gone", status=404), 404, "not_found_error"),
         (ApiError("no funds", status=402), 402, "billing_error"),
         (ApiError("odd", status=418), 418, "invalid_request_error"),
+        (ApiError("allowance used up", status=429), 402, "billing_error"),
+        (Filtered("not that"), 400, "invalid_request_error"),
         (DragomanError("who knows"), 500, "api_error"),
     ],
 )

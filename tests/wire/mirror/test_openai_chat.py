@@ -180,12 +180,16 @@ def test_a_request_that_was_written_is_read_as_it_was(target, cache, thinking, d
 def test_every_dialect_of_effort_is_understood(dialect, effort):
     target = target_with(effort_dialect=dialect)
     request = Request(model="owl-2", messages=(Message.user("hi"),), options=Options(effort=effort))
+    weakened = dialect == "reasoning_switch" and effort == "ultra"  # which has no word for it
 
-    assert decode_request(encode_chat(request, target, []).body, target) == request
+    understood = decode_request(encode_chat(request, target, []).body, target)
+
+    assert understood.options == Options(effort="high" if weakened else effort)
 
 
 def test_a_mere_switch_means_a_middle_effort():
-    target = target_with(effort_dialect="template_switch")
+    switched = Family(name="owl", thinking="toggle", thinks_unasked=True)
+    target = msgspec.structs.replace(target_with(effort_dialect="template_switch"), family=switched)
 
     assert decoded(target, chat_template_kwargs={"enable_thinking": True}).options == Options(effort=MEDIUM)
     assert decoded(target, chat_template_kwargs={"enable_thinking": False}).options == Options(effort=OFF)
@@ -391,6 +395,15 @@ def test_thinking_may_come_back_as_a_chunk_of_the_content():
     said = message(role="assistant", content=[chunk, {"type": "text", "text": "yes"}])
 
     assert said == Message.assistant(Thinking("hm", opaque(chunk=True)), "yes")
+
+
+def test_reasoning_is_understood_in_a_field_that_the_target_does_not_use():
+    target = target_with(reasoning_fields=("reasoning",))
+    wire = {"role": "assistant", "content": "yes", "reasoning_content": "hm"}
+
+    thought, _ = decoded(target, messages=[wire]).messages[0].parts
+
+    assert (thought.text, thought.opaque.data) == ("hm", {"field": "reasoning_content"})
 
 
 def test_a_refusal_may_come_back_as_a_part_or_as_a_field():

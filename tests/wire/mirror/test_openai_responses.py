@@ -86,6 +86,12 @@ TURN = Message.assistant(
     ToolCall("call_1", "look", '{"a":1}', state(id="fc_1", status="completed", namespace="nest")),
     ToolCall("call_2", "run", "ls", state(id="ctc_1", custom=True, caller={"type": "program", "caller_id": "p"})),
 )
+SEARCHING = Message.assistant(
+    Thinking("", state(**RS)),
+    Thinking("", state(**RS | {"id": "rs_2"}, after="rs_1")),
+    OpaquePart("web_search_call", state(**SEARCH, after="rs_2")),
+    ToolCall("call_3", "look", "{}", state(id="fc_3")),
+)
 RESULTS = Message.tool(
     [
         ToolResult("call_1", "a chart:", blocks=(Image(file_id="file_1"), Text("and more"))),
@@ -95,6 +101,7 @@ RESULTS = Message.tool(
 MEDIA = Message.user(
     "see",
     Text("marked", cache="5m"),
+    Text("marked for long", cache="1h"),
     Image(b"\x89PNG\r\n\x1a\n0000", detail="low"),
     Image(url="https://i.example/a.png"),
     Document(b"%PDF-1.4", name="a.pdf"),
@@ -132,6 +139,7 @@ OPTIONS = Options(
         ask(Message.user("a"), Message.user("b"), Message.assistant("c", "d"), Message.user("e")),
         ask(MEDIA),
         ask(Message.user("hi"), TURN, RESULTS, Message.assistant("well"), Message.user("go on")),
+        ask(Message.user("hi"), SEARCHING, Message.tool(ToolResult("call_3", "a", cache="5m")), Message.user("b")),
         ask(tools=TOOLS, options=OPTIONS, stream=True),
         ask(options=Options(effort="none")),
         *(ask(tools=TOOLS, tool_choice=name) for name in ("none", "required", "look", "nest", "run", "web_search")),
@@ -218,6 +226,12 @@ def test_a_custom_result_without_its_call_is_still_custom():
     assert rewritten(input=[item])["input"] == [item]
 
 
+def test_how_closely_a_file_is_read_is_passed_on():
+    said = [{"type": "input_file", "file_id": "file_1", "detail": "high"}]
+
+    assert rewritten(input=[{"role": "user", "content": said}])["input"][0]["content"] == said
+
+
 def test_parts_and_items_of_a_new_kind_are_kept_in_place():
     said = [{"type": "input_text", "text": "a"}, {"type": "input_song", "notes": "la"}]
     items = [{"role": "user", "content": said}, {"type": "item_reference", "id": "msg_1"}]
@@ -263,6 +277,7 @@ REPLIES = [
     reply(Text("hi"), id=""),
     reply(Thinking("hm"), Text("hi"), ToolCall("call_1", "look", '{"a":1}'), reason="tool_calls"),
     reply(*TURN.parts, reason="content_filter"),
+    reply(*SEARCHING.parts, reason="tool_calls"),
     reply(OpaquePart("mcp_approval_request", state(type="mcp_approval_request", id="a_1")), reason="tool_calls"),
     reply(Text("h"), reason="length", raw="max_output_tokens"),
     reply(reason="pause", raw="queued"),
@@ -270,7 +285,11 @@ REPLIES = [
     reply(
         Text("hi"),
         usage=Usage(input_tokens=9, output_tokens=7, cache_read_tokens=4, reasoning_tokens=0),
-        metadata={"service_tier": "flex", "provider_cost": "0.25"},
+        metadata={
+            "service_tier": "flex",
+            "prompt_cache_diagnostics": '{"type":"cache_hit"}',
+            "provider_cost": "0.25",
+        },
     ),
 ]
 

@@ -34,7 +34,15 @@ STOP_REASONS: dict[str, FinishReason] = {
 # What an answer says beside its content, kept in `metadata`: words as they are, the rest as JSON text.
 STOP_FACTS = ("stop_sequence", "stop_details", "container")
 REQUEST_FACTS = ("context_management", "diagnostics", "input_transformations")
-USAGE_FACTS = ("service_tier", "inference_geo", "speed", "cache_creation", "server_tool_use", "iterations")
+USAGE_FACTS = (
+    "service_tier",
+    "inference_geo",
+    "speed",
+    "cache_creation",
+    "server_tool_use",
+    "iterations",
+    "fallback_credit",
+)
 
 
 class _Event(Struct, gc=False):

@@ -118,10 +118,11 @@ class _KeptBlock:
 
     def grow(self, delta: Delta, data: bytes) -> bool:
         event = mapping(read_json(ANYTHING, data, self._scribe.target.limits))
-        for name, value in mapping(event.get("delta")).items():
-            if name != "type" and isinstance(value, str):
-                self._grown.setdefault(name, []).append(value)
-        return True
+        pieces = {name: piece for name, piece in mapping(event.get("delta")).items() if name != "type"}
+        for name, piece in pieces.items():
+            if isinstance(piece, str):
+                self._grown.setdefault(name, []).append(piece)
+        return all(piece is None or isinstance(piece, str) for piece in pieces.values())
 
     def close(self, late: dict[str, Any]) -> None:
         block = self._block

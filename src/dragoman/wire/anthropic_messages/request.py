@@ -6,10 +6,12 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ...effort import OFF
-from ...exchange import McpTool, Note, Request, ToolSpec
+from ...errors import Misuse
+from ...exchange import AnyTool, McpTool, Note, ProviderTool, Request, ToolSpec
 from ...http import HttpRequest
+from ...messages import CacheMark
 from ...target import Family, Target
-from ..reading import string, write_json
+from ..reading import mapping, sequence, string, write_json
 from ..schema import ANTHROPIC, compile_schema
 from ..thinking import effort_word, thinking_budget
 from .blocks import cache_control, instructions, turns
@@ -18,15 +20,31 @@ __all__ = ["encode_chat", "encode_count"]
 
 
 API_VERSION = "2023-06-01"
-MCP_BETA = "mcp-client-2025-11-20"
 DEFAULT_MAX_TOKENS = 4_096  # the field is required; this fits every model there ever was
+
+# Fields, types of tools and types of edits that are taken only together with a beta.
+BETAS = {
+    "mcp_servers": "mcp-client-2025-11-20",
+    "context_management": "context-management-2025-06-27",
+    "compact_20260112": "compact-2026-01-12",
+    "compaction": "compact-2026-09-04",
+    "fallbacks": "server-side-fallback-2026-07-01",
+    "thread": "message-threads-2026-08-12",
+    "output_config.task_budget": "task-budgets-2026-03-13",
+    "thinking.block_binding": "thinking-binding-controls-2026-08-01",
+    "advisor_20260301": "advisor-tool-2026-03-01",
+}
+_DATE = len("-2026-01-31")
 
 # Finds deferred tools on the server. Never deferred itself, so one tool is always in sight, as the API demands.
 SEARCH_TOOL = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
 
 # What counting tokens takes; it refuses everything else.
 _COUNTED = frozenset(
-    {"model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "cache_control", "speed"}
+    {
+        *("model", "messages", "system", "tools", "tool_choice", "thinking", "output_config", "cache_control", "speed"),
+        *("context_management", "compaction"),
+    }
 )
 
 
@@ -37,7 +55,7 @@ def encode_chat(request: Request, target: Target, notes: list[Note]) -> HttpRequ
 
 def encode_count(request: Request, target: Target, notes: list[Note]) -> HttpRequest:
     """The HTTP request that asks how many tokens this would be."""
-    tools = tuple(tool for tool in request.tools if not isinstance(tool, McpTool))
+    tools = tuple(tool for tool in request.tools if not _is_remote(tool))
     if len(tools) < len(request.tools):
         notes.append(Note("dropped", "MCP servers", "their tools cannot be counted"))
     body = _body(replace(request, tools=tools), target, notes)
@@ -45,10 +63,15 @@ def encode_count(request: Request, target: Target, notes: list[Note]) -> HttpReq
     return _http_request("/v1/messages/count_tokens", counted, target)
 
 
+def _is_remote(tool: AnyTool) -> bool:
+    return isinstance(tool, McpTool) or (isinstance(tool, ProviderTool) and tool.data.get("type") == "mcp_toolset")
+
+
 def _http_request(path: str, body: dict[str, Any], target: Target) -> HttpRequest:
     betas = [value for name, value in target.headers if name.lower() == "anthropic-beta"]
-    if "mcp_servers" in body and not any("mcp-client-" in beta for beta in betas):
-        betas.append(MCP_BETA)
+    given, used = ",".join(betas), _used(body)
+    # Of a beta that the caller names, the caller chooses the release.
+    betas += [beta for name, beta in BETAS.items() if name in used and beta[:-_DATE] not in given]
     headers = {
         "content-type": "application/json",
         "anthropic-version": target.family.api_version or API_VERSION,
@@ -57,6 +80,13 @@ def _http_request(path: str, body: dict[str, Any], target: Target) -> HttpReques
     if betas:
         headers["anthropic-beta"] = ",".join(betas)
     return HttpRequest(url=f"{target.base_url}{path}", body=write_json(body), headers=tuple(headers.items()))
+
+
+def _used(body: dict[str, Any]) -> set[str]:
+    """What of the API a request uses, as `BETAS` names it."""
+    inner = {f"{name}.{field}" for name in ("output_config", "thinking") for field in mapping(body.get(name))}
+    typed = (*sequence(body.get("tools")), *sequence(mapping(body.get("context_management")).get("edits")))
+    return {*body, *inner, *(string(mapping(each).get("type")) for each in typed)}
 
 
 def _body(request: Request, target: Target, notes: list[Note]) -> dict[str, Any]:
@@ -83,8 +113,7 @@ def _body(request: Request, target: Target, notes: list[Note]) -> dict[str, Any]
         form = _response_format(options.response_schema, notes)
         body["output_config"] = body.get("output_config", {}) | {"format": form}
     if options.cache is not UNSET and options.cache:
-        lifetime = {} if options.cache is True else {"ttl": options.cache}
-        body["cache_control"] = {"type": "ephemeral"} | lifetime
+        body |= _cache(options.cache, body["messages"], notes)
     if options.metadata is not UNSET:
         body |= _metadata(options.metadata, notes)
     if options.extra is not UNSET:
@@ -95,8 +124,10 @@ def _body(request: Request, target: Target, notes: list[Note]) -> dict[str, Any]
 
 
 def _conversation(request: Request, target: Target, notes: list[Note]) -> dict[str, Any]:
-    blocks, rest = instructions(request.messages, notes)
+    blocks, rest = instructions(request.messages, target, notes)
     body: dict[str, Any] = {"messages": turns(rest, target, notes)}
+    if not body["messages"]:
+        raise Misuse("there is nothing to answer: besides instructions this wire needs a message")
     if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
         body["system"] = blocks[0]["text"]
     elif blocks:
@@ -107,6 +138,8 @@ def _conversation(request: Request, target: Target, notes: list[Note]) -> dict[s
 def thinking_fields(level: int, family: Family, max_tokens: int, notes: list[Note]) -> dict[str, Any]:
     """How hard to think, in the fields of the body that say so to this family."""
     if level == OFF:
+        if family.thinking_off == "between_tools":
+            notes.append(Note("changed", "effort", "this model stops thinking before it answers, not between calls"))
         return {"thinking": {"type": family.thinking_off}}
     word = effort_word(family, level)
     effort = {"output_config": {"effort": word}} if word else {}
@@ -120,6 +153,16 @@ def thinking_fields(level: int, family: Family, max_tokens: int, notes: list[Not
                 return {"thinking": {"type": "enabled", "budget_tokens": budget}} | effort
             notes.append(Note("dropped", "thinking", f"max_tokens={max_tokens} leaves no room for it"))
     return effort
+
+
+def _cache(cache: bool | CacheMark, turns: list[dict[str, Any]], notes: list[Note]) -> dict[str, Any]:
+    """A mark for the whole prompt. It falls on the last block; two marks there that differ are refused."""
+    control: dict[str, Any] = {"type": "ephemeral"} | ({} if cache is True else {"ttl": cache})
+    own = mapping(turns[-1]["content"][-1].get("cache_control")) or control
+    if own.get("ttl", "5m") != control.get("ttl", "5m"):
+        notes.append(Note("dropped", "cache", "the last part has a mark of its own, for another time"))
+        return {}
+    return {"cache_control": control}
 
 
 def _response_format(schema: dict[str, Any], notes: list[Note]) -> dict[str, Any]:
@@ -161,7 +204,9 @@ def _tool(tool: Any, target: Target, notes: list[Note]) -> dict[str, Any]:
 
 def _function(tool: ToolSpec, target: Target, notes: list[Note]) -> dict[str, Any]:
     schema = tool.input_schema
-    if tool.strict and target.quirks.accepts_strict:
+    # Models that cannot be held to a schema do take the word that nobody asks for it.
+    accepts_strict = target.quirks.accepts_strict and (not tool.strict or "native" in target.family.schema_modes)
+    if tool.strict and accepts_strict:
         compiled = compile_schema(schema, ANTHROPIC, f"tool {tool.name!r}")
         notes.extend(compiled.notes)
         schema = compiled.schema
@@ -171,7 +216,7 @@ def _function(tool: ToolSpec, target: Target, notes: list[Note]) -> dict[str, An
     wire: dict[str, Any] = {"name": tool.name, "input_schema": schema}
     if tool.description:
         wire["description"] = tool.description
-    if tool.strict is not None and target.quirks.accepts_strict:
+    if tool.strict is not None and accepts_strict:
         wire["strict"] = tool.strict
     elif tool.strict:
         notes.append(Note("dropped", f"strict of {tool.name!r}", "calls are not held to a schema here"))

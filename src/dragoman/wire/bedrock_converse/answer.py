@@ -11,7 +11,7 @@ from ...errors import ApiError, InvalidResponse
 from ...events import TextStart, ThinkingStart
 from ...exchange import FinishReason, Note, Response
 from ...http import HttpResponse
-from ...messages import Image, OpaquePart
+from ...messages import Audio, Document, Image, OpaquePart
 from ...target import Target
 from ...usage import Usage, token_count
 from ..arguments import arguments_text
@@ -20,6 +20,7 @@ from ..failure import Complaint, api_error, read_count
 from ..framing import EventStreamFramer, Frame
 from ..reading import OBJECT, mapping, read_json, sequence, string, write_json
 from ..scribe import Scribe
+from .blocks import media_type_for
 from .held import HELD_KINDS, HeldBlock, joined_base64
 
 __all__ = ["chat_decoder", "decode_chat", "decode_count", "decode_error"]
@@ -235,15 +236,29 @@ class _Reader:
             self._keep("toolUse", {"toolUse": use})
 
     def _read_image(self, image: Any) -> None:
-        image = mapping(image)
+        self._read_file("image", mapping(image), Image)
+
+    def _read_audio(self, audio: Any) -> None:
+        self._read_file("audio", mapping(audio), Audio)
+
+    def _read_video(self, video: Any) -> None:
+        self._read_file("video", mapping(video), Document)
+
+    def _read_file(self, kind: str, block: Body, part: type[Image] | type[Audio] | type[Document]) -> None:
+        """A file by its bytes or by where it lies; what came out as neither is kept as it is."""
+        source = mapping(block.get("source"))
+        media_type = media_type_for(kind, string(block.get("format")))
+        place = mapping(source.get("s3Location"))
         try:
-            data = b64decode(string(mapping(image.get("source")).get("bytes")))
+            data = b64decode(string(source.get("bytes")))
         except ValueError:
             data = b""
         if data:
-            self.scribe.part(Image(data, f"image/{string(image.get('format')) or 'png'}"))
+            self.scribe.part(part(data, media_type))
+        elif place.keys() == {"uri"} and string(place["uri"]):
+            self.scribe.part(part(url=place["uri"], media_type=media_type))
         else:
-            self._keep("image", {"image": image})
+            self._keep(kind, {kind: block})
 
 
 _EVENTS: dict[str, Callable[[_Reader, Body], None]] = {
@@ -260,6 +275,8 @@ _BLOCKS: dict[str, Callable[[_Reader, Any], None]] = {
     "citationsContent": _Reader._read_cited,
     "toolUse": _Reader._read_call,
     "image": _Reader._read_image,
+    "audio": _Reader._read_audio,
+    "video": _Reader._read_video,
 }
 
 
@@ -328,6 +345,9 @@ def decode_error(answer: HttpResponse, target: Target) -> ApiError:
     return api_error(target, complaint, answer)
 
 
+_BEING_CREATED = "MPAgreementBeingCreated"
+
+
 def _complaint(body: Body, kind: str) -> Complaint:
     """The facts of an error: its name stands before a colon in a header, or after a hash in the body."""
     kind = kind or string(body.get("__type"))
@@ -335,7 +355,11 @@ def _complaint(body: Body, kind: str) -> Complaint:
     original = string(body.get("originalMessage"))
     if original and original not in message:
         message = f"{message}: {original}" if message else original
-    return Complaint(message=message, code=kind.rpartition("#")[2].partition(":")[0])
+    code = kind.rpartition("#")[2].partition(":")[0]
+    if _BEING_CREATED in message:
+        # Said as if access were denied, which it is only until the agreement is made.
+        return Complaint(message=message, code=_BEING_CREATED, type=code)
+    return Complaint(message=message, code=code)
 
 
 def _stream_error(frame: Frame, target: Target) -> ApiError:

@@ -6,7 +6,7 @@ alphabet, and cache points may not stand everywhere.
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from ...errors import Misuse
@@ -26,7 +26,7 @@ from ...messages import (
 from ...target import Target
 from ..arguments import arguments_object
 
-__all__ = ["FILLER", "BlockWriter"]
+__all__ = ["FILLER", "BlockWriter", "media_type_for", "tool_name"]
 
 Block = dict[str, Any]
 
@@ -41,6 +41,7 @@ _VIDEOS = {
     "video/webm": "webm",
     "video/x-flv": "flv",
     "video/mpeg": "mpeg",
+    "video/mpg": "mpeg",
     "video/x-ms-wmv": "wmv",
     "video/3gpp": "three_gp",
 }
@@ -49,12 +50,17 @@ _SOUNDS = {
     "audio/mp3": "mp3",
     "audio/wav": "wav",
     "audio/x-wav": "wav",
+    "audio/wave": "wav",
+    "audio/vnd.wave": "wav",
     "audio/ogg": "ogg",
     "audio/opus": "opus",
     "audio/flac": "flac",
+    "audio/x-flac": "flac",
     "audio/aac": "aac",
+    "audio/x-aac": "x-aac",
     "audio/mp4": "mp4",
     "audio/x-m4a": "m4a",
+    "audio/m4a": "m4a",
     "audio/webm": "webm",
     "audio/pcm": "pcm",
 }
@@ -69,8 +75,12 @@ _DOCUMENTS = {
     "text/markdown": "md",
     "text/plain": "txt",
     "application/json": "txt",
+    "application/xml": "txt",
+    "application/yaml": "txt",
 }
 _FORMATS: dict[str, dict[str, str]] = {"image": _IMAGES, "video": _VIDEOS, "audio": _SOUNDS, "document": _DOCUMENTS}
+# Ends of file names that are not the word for their format.
+_SUFFIXES = {"jpg": "jpeg", "mpg": "mpeg", "3gp": "three_gp", "htm": "html", "markdown": "md", "text": "txt"}
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9\s()\[\]-]")
 _LONGEST_NAME = 200
@@ -91,7 +101,7 @@ class BlockWriter:
             block = self._block(part, message)
             if block is not None:
                 written.append(block)
-            if mark := getattr(part, "cache", None):
+            if mark := _mark(part):
                 self.cache_point(written, mark)
         if message.role == "user" and _has(written, "document") and not _has(written, "text"):
             written.append({"text": FILLER})  # a document is refused without a word about it
@@ -108,12 +118,16 @@ class BlockWriter:
         if at < len(blocks):
             self._note(Note("changed", "cache mark", "no cache point may follow this document or video"))
         if at and "cachePoint" not in blocks[at - 1]:
-            blocks.insert(at, self.point(mark))
+            blocks.insert(at, {"cachePoint": {"type": "default"} | self._lifetime(mark)})
 
-    @staticmethod
-    def point(mark: str | bool) -> Block:
-        """A cache point that holds as long as the mark says."""
-        return {"cachePoint": {"type": "default"} | ({"ttl": "1h"} if mark == "1h" else {})}
+    def _lifetime(self, mark: str | bool) -> Block:
+        if mark == "1h" and not self._is_claude:
+            self._note(Note("changed", "cache mark", "this model family caches for five minutes, not for an hour"))
+        return {"ttl": "1h"} if mark == "1h" and self._is_claude else {}
+
+    @property
+    def _is_claude(self) -> bool:
+        return self._target.family.body_style == "claude"
 
     def _may_end_cache(self, block: Block) -> bool:
         if "video" in block:
@@ -121,7 +135,7 @@ class BlockWriter:
         if "document" not in block:
             return True
         document = block["document"]
-        return self._target.family.body_style == "claude" and (document["format"] == "pdf" or "citations" in document)
+        return self._is_claude and (document["format"] == "pdf" or "citations" in document)
 
     def _note(self, note: Note) -> None:
         if note not in self._notes:
@@ -130,6 +144,8 @@ class BlockWriter:
     # ── parts ───────────────────────────────────────────────────────────────────────────────────
 
     def _block(self, part: Part, message: Message) -> Block | None:
+        if message.role == "system" and not isinstance(part, Text | OpaquePart):
+            raise Misuse(f"Converse takes no {type(part).__name__} in a system message: put it in the user's")
         match part:
             case Text():
                 return self._text(part)
@@ -137,7 +153,7 @@ class BlockWriter:
                 return self._thinking(part, message)
             case ToolCall():
                 arguments = arguments_object(part, self._notes)
-                return {"toolUse": {"toolUseId": part.id, "name": part.name, "input": arguments}}
+                return {"toolUse": {"toolUseId": part.id, "name": self._tool_name(part.name), "input": arguments}}
             case ToolResult():
                 return {"toolResult": self._tool_result(part)}
             case OpaquePart():
@@ -145,11 +161,19 @@ class BlockWriter:
             case _:
                 return self._media(part)
 
+    def _tool_name(self, name: str) -> str:
+        fitted = tool_name(name)
+        if fitted != name:
+            self._note(Note("changed", f"name of the call {name!r}", f"sent as {fitted!r}, which is accepted here"))
+        return fitted
+
     def _text(self, part: Text) -> Block | None:
         state = part.opaque.data if part.opaque else {}
-        if "citations" in state:
+        if "citations" in state and self._is_claude:
             content = {"content": [{"text": part.text}]} if part.text else {}
             return {"citationsContent": content | {"citations": state["citations"]}}
+        if "citations" in state:
+            self._note(Note("dropped", "citations", "this model family does not take them back"))
         # An empty text is refused.
         return {"text": part.text} if part.text else None
 
@@ -207,13 +231,26 @@ class BlockWriter:
         return name
 
 
+def tool_name(name: str) -> str:
+    """The name of a tool called earlier, perhaps elsewhere, in the letters that Converse allows."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unnamed"
+
+
+def _mark(part: Part) -> str | None:
+    """How long a part is to be cached. What a result holds cannot be marked, so its marks are the result's."""
+    within = part.blocks if isinstance(part, ToolResult) else ()
+    marks = {mark for each in (part, *within) if (mark := getattr(each, "cache", None))}
+    return max(marks, key=("5m", "1h").index, default=None)
+
+
 def _has(blocks: Iterable[Block], kind: str) -> bool:
     return any(kind in block for block in blocks)
 
 
 def _kind(part: Image | Audio | Document) -> str:
     if isinstance(part, Document):
-        return "video" if part.media_type.startswith("video/") else "document"
+        is_video = part.media_type.startswith("video/") or (not part.media_type and _suffix_format(part.url, "video"))
+        return "video" if is_video else "document"
     return "image" if isinstance(part, Image) else "audio"
 
 
@@ -223,15 +260,21 @@ def _format(part: Image | Audio | Document, kind: str) -> str:
     if found is None and kind == "document" and part.media_type.startswith("text/"):
         found = "txt"
     if found is None and not part.media_type:
-        found = _suffix_format(part.url, tuple(formats.values()))
+        found = _suffix_format(part.url, kind)
     if found is None:
         raise Misuse(f"Converse cannot carry {kind} of type {part.media_type!r}: use one of {', '.join(formats)}")
     return found
 
 
-def _suffix_format(url: str, formats: Sequence[str]) -> str | None:
+def media_type_for(kind: str, format: str) -> str:
+    """The media type that a word for a format stands for."""
+    return next((type for type, word in _FORMATS[kind].items() if word == format), f"{kind}/{format or 'unknown'}")
+
+
+def _suffix_format(url: str, kind: str) -> str | None:
     suffix = url.rpartition(".")[2].lower()
-    return suffix if suffix in formats else None
+    format = _SUFFIXES.get(suffix, suffix)
+    return format if format in _FORMATS[kind].values() else None
 
 
 def _source(part: Image | Audio | Document) -> Block:

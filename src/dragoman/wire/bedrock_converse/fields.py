@@ -27,7 +27,9 @@ def _claude_thinking(family: Family, level: int, most: int | None) -> Fields:
     if level == OFF:
         return {"thinking": {"type": family.thinking_off}}
     if family.thinking == "budget":
-        return {"thinking": {"type": "enabled", "budget_tokens": thinking_budget(family, level, most)}}
+        budget = thinking_budget(family, level, most)
+        fits = most is None or budget < most
+        return {"thinking": {"type": "enabled", "budget_tokens": budget}} if fits else {}
     fields: Fields = {"thinking": {"type": "adaptive", "display": "summarized"}}
     word = effort_word(family, level)
     return fields | ({"output_config": {"effort": word}} if word else {})
@@ -40,15 +42,18 @@ def _nova_thinking(family: Family, level: int, most: int | None) -> Fields:
 
 
 def _reasoning_effort(family: Family, level: int, most: int | None) -> Fields:
-    return {"reasoning_effort": effort_word(family, level)}
+    word = effort_word(family, level)
+    return {"reasoning_effort": word} if word else {}
 
 
 def _reasoning_object(family: Family, level: int, most: int | None) -> Fields:
-    return {"reasoning": {"effort": effort_word(family, level)}}
+    word = effort_word(family, level)
+    return {"reasoning": {"effort": word}} if word else {}
 
 
 def _reasoning_config(family: Family, level: int, most: int | None) -> Fields:
-    return {"reasoning_config": effort_word(family, level)}
+    word = effort_word(family, level)
+    return {"reasoning_config": word} if word else {}
 
 
 def _no_top_k(top_k: int) -> Fields:
@@ -91,12 +96,18 @@ def model_fields(options: Options, target: Target, notes: list[Note]) -> Fields:
         most = None if options.max_tokens is UNSET else options.max_tokens
         fields |= style.thinking(target.family, options.effort_level, most)
         if not fields:
-            notes.append(
-                Note("dropped", "effort", "Converse has no field for it, nor has this model family on Converse")
-            )
+            notes.append(Note("dropped", "effort", _why_dropped(style, target.family, most)))
     if options.top_k is not UNSET:
         fields |= style.top_k(options.top_k)
     return fields
+
+
+def _why_dropped(style: _Style, family: Family, most: int | None) -> str:
+    if style.thinking is _claude_thinking and most is not None:
+        return f"max_tokens={most} leaves no room for thinking"
+    if style.thinking is _no_thinking:
+        return "Converse has no field for it, nor has this model family on Converse"
+    return f"the {family.name} family has no word for it"
 
 
 def tool_choice(request: Request, target: Target, notes: list[Note]) -> tuple[Fields, Fields]:

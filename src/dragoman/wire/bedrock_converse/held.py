@@ -56,9 +56,13 @@ def _text_block(texts: list[str]) -> list[Body]:
 
 
 def _whole_image(pieces: list[Any]) -> Body:
-    data = [string(mapping(mapping(piece).get("source")).get("bytes")) for piece in pieces]
+    sources = [mapping(mapping(piece).get("source")) for piece in pieces]
     errors = [mapping(piece)["error"] for piece in pieces if mapping(piece).get("error")]
-    return {"source": {"bytes": joined_base64(data)}} | ({"error": errors[0]} if errors else {})
+    # A picture may lie somewhere else instead of being here.
+    source = next((each for each in sources if each and "bytes" not in each), None)
+    if source is None:
+        source = {"bytes": joined_base64([string(each.get("bytes")) for each in sources])}
+    return {"source": source} | ({"error": errors[0]} if errors else {})
 
 
 _WHOLE: dict[str, Callable[[list[Any]], Body]] = {

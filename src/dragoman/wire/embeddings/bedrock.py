@@ -17,6 +17,7 @@ from ...http import HttpRequest, HttpResponse
 from ...target import Target
 from ...usage import Usage, token_count
 from ..bedrock_converse import decode_error
+from ..bedrock_converse.request import merged
 from ..reading import mapping, sequence, string, write_json
 from .cohere import floats_of, input_type
 from .vectors import checked_vectors, read_answer, read_vectors
@@ -84,7 +85,7 @@ def encode_embed(request: EmbedRequest, target: Target, notes: list[Note]) -> Ht
         raise Misuse(f"{target.model!r} embeds at most {shape.batch} texts in one call, not {len(request.texts)}")
     body = shape.write(request, notes)
     if request.extra is not UNSET:
-        body |= request.extra
+        body = merged(body, request.extra)
     return HttpRequest(
         url=f"{target.base_url}/model/{quote(target.model, safe='')}/invoke",
         body=write_json(body),

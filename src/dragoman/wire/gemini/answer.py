@@ -92,6 +92,7 @@ class _Answer(Struct, gc=False, rename="camel"):
     model_version: Any = None
     create_time: Any = None
     prompt_feedback: Any = None
+    model_status: Any = None
     error: Any = None
 
 
@@ -173,8 +174,12 @@ class _Reader:
             return
         if not scribe.id:
             self._read_head(answer)
-        if answer.candidates:
-            self._read_candidates(answer.candidates)
+        if candidates := answer.candidates:
+            self._answered = True
+            if len(candidates) == 1 and not candidates[0].index:
+                self._read_candidate(candidates[0])
+            else:
+                self._read_first(candidates)
         counts = answer.usage_metadata
         if counts.__class__ is _Counts and counts != self._counts:
             self._read_counts(counts)
@@ -187,21 +192,19 @@ class _Reader:
         scribe.model = string(answer.model_version) or scribe.model
         if created := string(answer.create_time):
             scribe.metadata["create_time"] = created
+        self._keep_fact("model_status", answer.model_status)
 
     def _read_feedback(self, feedback: Body) -> None:
         """A prompt that was refused has a reason here and no candidates."""
         reason = feedback.get("blockReason")
         if reason:
             self._block = str(reason)
-            if message := string(feedback.get("blockReasonMessage")):
-                self.scribe.metadata["finish_message"] = message
+            self._keep_fact("finish_message", feedback.get("blockReasonMessage"))
+            self._keep_fact("safety_ratings", feedback.get("safetyRatings"))
 
-    def _read_candidates(self, candidates: list[_Candidate]) -> None:
-        self._answered = True
-        if len(candidates) > 1 or candidates[0].index:
-            self.scribe.note(Note("ignored", "other candidates", "only the first candidate is read"))
-            candidates = [each for each in candidates if each.index in (0, None)]
-        for candidate in candidates[:1]:
+    def _read_first(self, candidates: list[_Candidate]) -> None:
+        self.scribe.note(Note("ignored", "other candidates", "only the first candidate is read"))
+        for candidate in [each for each in candidates if each.index in (0, None)][:1]:
             self._read_candidate(candidate)
 
     def _read_candidate(self, candidate: _Candidate) -> None:
@@ -215,6 +218,7 @@ class _Reader:
                     self._read_part(part)
         if (
             candidate.finish_reason is not None
+            or candidate.continuation_token
             or candidate.safety_ratings
             or candidate.grounding_metadata
             or candidate.citation_metadata
@@ -317,12 +321,15 @@ class _Reader:
     def _read_rarities(self, candidate: _Candidate) -> None:
         self._finish = _reason(candidate.finish_reason) or self._finish
         for name in _FACTS:
-            if value := getattr(candidate, name):
-                self.scribe.metadata[name] = value if isinstance(value, str) else write_json(value).decode()
+            self._keep_fact(name, getattr(candidate, name))
         for name, wire_name in _SOURCES.items():
             for field, value in mapping(getattr(candidate, name)).items():
                 kept = self._sources.setdefault(wire_name, {})
                 kept[field] = _grown(kept.get(field), value)
+
+    def _keep_fact(self, name: str, value: Any) -> None:
+        if value:
+            self.scribe.metadata[name] = value if isinstance(value, str) else write_json(value).decode()
 
     # ── end ──
 

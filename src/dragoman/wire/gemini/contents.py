@@ -47,6 +47,9 @@ def conversation(messages: tuple[Message, ...], target: Target, notes: list[Note
     count = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
     system = [wire for message in messages[:count] for wire in _parts(message, target, notes)]
     contents = _contents(messages[count:], target, notes)
+    if system and not contents:
+        notes.append(Note("changed", "the system message", "something must be said by the user; sent as that"))
+        return {"contents": [{"role": "user", "parts": system}]}
     return ({"systemInstruction": {"parts": system}} if system else {}) | {"contents": contents}
 
 
@@ -122,7 +125,7 @@ def _id(call: ToolCall) -> Body:
 
 
 def _media(part: Image | Audio | Document, target: Target, notes: list[Note]) -> Body:
-    for name in ("detail", "context", "citations"):
+    for name in ("detail", "transcript", "context", "citations"):
         if getattr(part, name, None):
             notes.append(Note("dropped", f"{name} of a {type(part).__name__}", "this wire has no place for it"))
     if part.data:

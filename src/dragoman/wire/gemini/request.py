@@ -88,12 +88,12 @@ def _generation_config(options: Options, target: Target, notes: list[Note]) -> B
         compiled = compile_schema(options.response_schema, GEMINI, "response_schema")
         notes.extend(compiled.notes)
         config |= {"responseMimeType": "application/json", "responseJsonSchema": compiled.schema}
-    if options.effort_level and (thinking := _thinking_config(options, target.family)):
+    if options.effort_level and (thinking := _thinking_config(options, target.family, notes)):
         config["thinkingConfig"] = thinking
     return config
 
 
-def _thinking_config(options: Options, family: Family) -> Body:
+def _thinking_config(options: Options, family: Family, notes: list[Note]) -> Body:
     level, most = options.effort_level, options.max_tokens
     shown = {} if level == OFF else {"includeThoughts": True}
     match family.thinking:
@@ -101,8 +101,12 @@ def _thinking_config(options: Options, family: Family) -> Body:
             budget = 0 if level == OFF else thinking_budget(family, level, most if isinstance(most, int) else None)
             return shown | {"thinkingBudget": budget}
         case "level":
-            # No family has a word for "off"; its weakest comes nearest.
-            word = family.efforts[0] if level == OFF and family.efforts else effort_word(family, level)
+            word = effort_word(family, level)
+            if level == OFF and family.efforts:
+                word = family.efforts[0]
+                notes.append(
+                    Note("changed", "effort", f"there is no word for none here; sent as {word!r}, the weakest")
+                )
             return shown | ({"thinkingLevel": word.upper()} if word else {})
         case _:
             return {}
@@ -120,13 +124,18 @@ def _tools(request: Request, notes: list[Note]) -> Body:
     # The API refuses a calling mode where no function is declared.
     if functions and (calling := _calling(request.tool_choice, functions)):
         body["toolConfig"] = {"functionCallingConfig": calling}
+    if tools and not functions and request.tool_choice != "auto":
+        notes.append(Note("dropped", "tool_choice", "only functions can be chosen here, and none is declared"))
     return body
 
 
 def _declaration(tool: ToolSpec, notes: list[Note]) -> Body:
     compiled = compile_schema(tool.input_schema, GEMINI, f"tool {tool.name!r}")
     notes.extend(compiled.notes)
-    return {"name": tool.name, "description": tool.description, "parametersJsonSchema": compiled.schema} | tool.extra
+    declaration: Body = {"name": tool.name, "description": tool.description}
+    if "parameters" not in tool.extra:  # the older kind of schema, which excludes the other
+        declaration["parametersJsonSchema"] = compiled.schema
+    return declaration | tool.extra
 
 
 def _provider_tool(tool: Any) -> Body:

@@ -136,6 +136,9 @@ class _RequestReader:
     def _options(self, parallel: Any) -> Options:
         given = {"effort": self._effort(), "response_schema": self._schema(), "cache": self._cache()}
         given |= {name: self._take(wire, kind) for wire, name, kind in _OPTIONS}
+        if given["max_tokens"] == 0:
+            # The prompt is only to be cached. No option of ours says that, so the field stays as it is.
+            self._fields["max_tokens"] = given.pop("max_tokens")
         given |= {"parallel_tool_calls": parallel, "extra": self._fields or UNSET}
         return Options(**given)
 

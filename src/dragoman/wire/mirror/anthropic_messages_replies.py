@@ -13,6 +13,7 @@ import msgspec
 from ...errors import (
     ApiError,
     DragomanError,
+    Filtered,
     InvalidResponse,
     Misuse,
     Overloaded,
@@ -267,6 +268,7 @@ _ERRORS: tuple[tuple[type[DragomanError], int, str], ...] = (
     (RateLimited, 429, "rate_limit_error"),
     (Overloaded, 529, "overloaded_error"),
     (TooLong, 413, "request_too_large"),
+    (Filtered, 400, "invalid_request_error"),
     (Timeout, 504, "timeout_error"),
     (Unreachable, 502, "api_error"),
     (InvalidResponse, 502, "api_error"),
@@ -291,6 +293,8 @@ def _status(error: DragomanError) -> tuple[int, str]:
         if isinstance(error, kind):
             return (403, "permission_error") if error.status == 403 else (status, word)
     said = error.status if isinstance(error, ApiError) and error.status else 500
+    if said == 429:
+        said = 402  # no RateLimited, so waiting does not help: an allowance is used up
     return said, _ERROR_TYPES.get(said, "invalid_request_error" if said < 500 else "api_error")
 
 

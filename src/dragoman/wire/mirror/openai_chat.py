@@ -301,7 +301,8 @@ class _RequestReader:
 
     def _reasoning(self, wire: Json) -> list[Part]:
         details = [detail for detail in sequence(wire.get("reasoning_details")) if isinstance(detail, dict)]
-        field = next((name for name in self._target.quirks.reasoning_fields if string(wire.get(name))), "")
+        names = (*self._target.quirks.reasoning_fields, "reasoning_content", "reasoning")
+        field = next((name for name in names if string(wire.get(name))), "")
         if not details and not field:
             return []
         texts = [string(detail.get("text")) or string(detail.get("summary")) for detail in details]

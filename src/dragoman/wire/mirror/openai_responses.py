@@ -196,8 +196,15 @@ class _Conversation:
             state.pop("caller", None)
         if kind == "custom_tool_call_output" and not asked.get("custom"):
             state["custom"] = True
-        content, blocks = (output, ()) if isinstance(output, str) else _blocks(sequence(output), self._issuer)
-        return ToolResult(id, content, blocks=blocks, opaque=Opaque(self._issuer, state) if state else None)
+        opaque = Opaque(self._issuer, state) if state else None
+        if isinstance(output, str):
+            return ToolResult(id, output, opaque=opaque)
+        content, blocks = _blocks(sequence(output), self._issuer)
+        match blocks:
+            case (Text(text, cache=str(mark)),) if not content:  # a mark on the result as a whole
+                return ToolResult(id, text, opaque=opaque, cache=mark)
+            case _:
+                return ToolResult(id, content, blocks=blocks, opaque=opaque)
 
 
 def _blocks(output: Sequence[Any], issuer: str) -> tuple[str, tuple[Block, ...]]:
@@ -213,8 +220,13 @@ def _unknown(part: Part) -> Text:
     return Text(write_json(part.opaque.data if part.opaque else {}).decode())
 
 
+_FILE_FIELDS = frozenset({"type", "filename", "file_data", "file_url", "file_id", "prompt_cache_breakpoint"})
+
+
 def _part(part: Item, issuer: str) -> Part:
-    facts: dict[str, Any] = {"cache": "5m"} if "prompt_cache_breakpoint" in part else {}
+    facts: dict[str, Any] = {}
+    if "prompt_cache_breakpoint" in part:
+        facts["cache"] = "1h" if mapping(part["prompt_cache_breakpoint"]).get("ttl") == "12h" else "5m"
     match part.get("type"):
         case "input_text":
             return Text(string(part.get("text")), **facts)
@@ -223,6 +235,8 @@ def _part(part: Item, issuer: str) -> Part:
             return Image(**source, detail=string(part.get("detail")), **facts)
         case "input_file":
             name = string(part.get("filename"))
+            rest = {name: value for name, value in part.items() if name not in _FILE_FIELDS and value is not None}
+            facts |= {"opaque": Opaque(issuer, rest)} if rest else {}
             return Document(**_file(part), name="" if name == UNNAMED_FILE else name, **facts)
         case kind:
             return OpaquePart(string(kind) or "unknown", Opaque(issuer, part))

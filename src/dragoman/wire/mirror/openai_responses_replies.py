@@ -43,7 +43,7 @@ from ...events import (
 from ...exchange import FinishReason, Response
 from ...messages import Audio, Image, Opaque, OpaquePart, Part, Text, Thinking, ToolCall
 from ...usage import Usage
-from ..openai_responses.answer import FINISH_REASONS
+from ..openai_responses.answer import FACTS, FINISH_REASONS
 from ..openai_responses.items import complete, items_of, made_up
 from ..reading import write_json
 
@@ -100,7 +100,7 @@ def _in_words_of_this_wire(part: Part) -> Part:
 
 
 def _response(end: Finished, items: Sequence[Item], usage: Usage, created: int) -> Item:
-    tier = {"service_tier": end.metadata["service_tier"]} if "service_tier" in end.metadata else {}
+    told = {name: end.metadata[name] for name in ("service_tier", *FACTS) if name in end.metadata}
     return {
         "id": end.id or made_up("resp", 0),
         "object": "response",
@@ -113,8 +113,16 @@ def _response(end: Finished, items: Sequence[Item], usage: Usage, created: int) 
         "tools": [],
         "metadata": {},
         "usage": _usage(usage, end.metadata),
-        **tier,
+        **{name: _fact(text) for name, text in told.items()},
     }
+
+
+def _fact(text: str) -> Any:
+    """What `metadata` holds as JSON text, as JSON again."""
+    try:
+        return msgspec.json.decode(text) if text.startswith("{") else text
+    except (msgspec.DecodeError, RecursionError):
+        return text
 
 
 def _ending(end: Finished) -> Item:

@@ -17,7 +17,7 @@ from ...usage import Usage, token_count
 from ..decoder import StreamDecoder, decode_whole
 from ..failure import api_error, complaint_in, refusal, stray_text
 from ..framing import Frame, SseFramer
-from ..reading import mapping, read_json, sequence, string, write_json
+from ..reading import ANYTHING, mapping, read_json, sequence, string, write_json
 from ..scribe import Scribe
 
 __all__ = ["chat_decoder", "decode_chat", "decode_error"]
@@ -67,6 +67,7 @@ class _Delta(Struct, gc=False):
     audio: Any = None
     annotations: Any = None
     extra_content: Any = None
+    executed_tools: Any = None
 
 
 class _Choice(Struct, gc=False):
@@ -74,6 +75,7 @@ class _Choice(Struct, gc=False):
     delta: _Delta | None = None
     message: _Delta | None = None
     finish_reason: Any = None
+    native_finish_reason: Any = None
 
 
 class _Completion(Struct, gc=False):
@@ -84,6 +86,7 @@ class _Completion(Struct, gc=False):
     error: Any = None
     service_tier: Any = None
     system_fingerprint: Any = None
+    provider: Any = None
     x_groq: Any = None
 
 
@@ -110,11 +113,15 @@ class _Reader:
         if data[:1] != b"{":
             self._read_marker(data.strip(), frame.event)
             return
-        self._read_completion(read_json(_completions, data, self._limits), whole=False)
+        completion = read_json(_completions, data, self._limits)
+        if completion.choices is None and not completion.error:
+            self._check_complaint(data, frame.event)
+        self._read_completion(completion, whole=False)
 
     def read_body(self, body: bytes) -> None:
         self._read_completion(read_json(_completions, body, self._limits), whole=True)
         if not self._answered:
+            self._check_complaint(body)
             raise InvalidResponse("the answer has no choices", body=body)
         self._complete()
 
@@ -131,9 +138,16 @@ class _Reader:
         elif data:
             raise stray_text(data, event, self.scribe.target)
 
+    def _check_complaint(self, data: bytes, event: str = "") -> None:
+        """Some servers write an error without a field of its own around it."""
+        body = mapping(read_json(ANYTHING, data, self._limits))
+        if event == "error" or body.get("object") == "error":
+            raise api_error(self.scribe.target, complaint_in(body))
+
     def _read_completion(self, completion: _Completion, *, whole: bool) -> None:
-        if completion.error:
-            self.scribe.fail(api_error(self.scribe.target, complaint_in({"error": completion.error})))
+        # Some name the reason why a stream was stopped early among their own fields.
+        if error := completion.error or mapping(completion.x_groq).get("error"):
+            self.scribe.fail(api_error(self.scribe.target, complaint_in({"error": error})))
             return
         scribe = self.scribe
         if not scribe.id:
@@ -148,6 +162,7 @@ class _Reader:
                 self._read_delta(said)
             if choice.finish_reason is not None:
                 self._finish = string(choice.finish_reason)
+                self._keep("native_finish_reason", choice.native_finish_reason)
         if completion.usage or completion.x_groq:
             self._read_usage(completion)
 
@@ -155,9 +170,12 @@ class _Reader:
         scribe = self.scribe
         scribe.id = string(completion.id)
         scribe.model = string(completion.model)
-        for name in ("service_tier", "system_fingerprint"):
-            if value := string(getattr(completion, name)):
-                scribe.metadata[name] = value
+        for name in ("service_tier", "system_fingerprint", "provider"):
+            self._keep(name, getattr(completion, name))
+
+    def _keep(self, name: str, value: Any) -> None:
+        if isinstance(value, str) and value:
+            self.scribe.metadata[name] = value
 
     def _read_delta(self, delta: _Delta) -> None:
         scribe = self.scribe
@@ -170,6 +188,8 @@ class _Reader:
             self._read_content(content)
         if delta.refusal or delta.annotations or delta.audio or delta.extra_content or delta.function_call:
             self._read_rarities(delta)
+        if delta.executed_tools:
+            scribe.gather(TextStart, "executed_tools", sequence(delta.executed_tools))
         if delta.tool_calls:
             for call in delta.tool_calls:
                 self._read_call(call)

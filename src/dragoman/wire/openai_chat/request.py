@@ -6,8 +6,9 @@ from typing import Any
 
 from msgspec import UNSET
 
+from ...effort import OFF, UNSAID
 from ...errors import Misuse
-from ...exchange import Note, Request, ToolSpec
+from ...exchange import AnyTool, Note, Options, ProviderTool, Request, ToolSpec
 from ...http import HttpRequest
 from ...messages import (
     Audio,
@@ -25,8 +26,9 @@ from ...messages import (
 )
 from ...target import Target
 from ..dialects import BODY_DIALECTS, EFFORT_DIALECTS
-from ..reading import sequence, string, write_json
-from ..schema import OPENAI_STRICT, compile_schema
+from ..reading import mapping, sequence, string, write_json
+from ..schema import INLINED, OPENAI_STRICT, compile_schema
+from ..thinking import effort_level, effort_word
 
 __all__ = ["encode_chat"]
 
@@ -38,6 +40,8 @@ def encode_chat(request: Request, target: Target, notes: list[Note]) -> HttpRequ
     """The HTTP request that asks this; what cannot be carried as asked is noted."""
     body = _options(request, target, notes)
     body["messages"] = [wire for message in request.messages for wire in _messages(message, target, notes)]
+    if request.options.cache:
+        _mark_end(body["messages"], "1h" if request.options.cache == "1h" else "5m", target)
     body |= _tools(request, target, notes)
     for name in target.quirks.body_dialects:
         body = BODY_DIALECTS[name](body)
@@ -65,7 +69,7 @@ def _options(request: Request, target: Target, notes: list[Note]) -> dict[str, A
     body: dict[str, Any] = {"model": target.model}
     body |= {name: value for name, value in given.items() if value is not UNSET}
     if options.effort_level:
-        body |= EFFORT_DIALECTS[quirks.effort_dialect](target.family, options.effort_level)
+        body |= _effort(options, target, notes)
     if options.response_schema is not UNSET:
         body["response_format"] = response_format(options.response_schema, target, notes)
     if request.stream:
@@ -73,6 +77,18 @@ def _options(request: Request, target: Target, notes: list[Note]) -> dict[str, A
         if quirks.accepts_stream_options:
             body["stream_options"] = {"include_usage": True}
     return body
+
+
+def _effort(options: Options, target: Target, notes: list[Note]) -> dict[str, Any]:
+    """How hard to think, in this provider's dialect; noted where that says less than was asked."""
+    level = options.effort_level
+    fields = EFFORT_DIALECTS[target.quirks.effort_dialect](target.family, level)
+    word = string(fields.get("reasoning_effort") or mapping(fields.get("reasoning")).get("effort"))
+    if level != OFF and not effort_level(word):
+        notes.append(Note("changed", "effort", "here the model can be told to think, but not how hard"))
+    elif effort_level(word) not in (UNSAID, level) and word != effort_word(target.family, level):
+        notes.append(Note("changed", "effort", f"sent as {word!r}, the nearest this provider has"))
+    return fields
 
 
 def response_format(schema: dict[str, Any], target: Target, notes: list[Note]) -> dict[str, Any]:
@@ -97,7 +113,7 @@ def _tools(request: Request, target: Target, notes: list[Note]) -> dict[str, Any
         return {}
     body: dict[str, Any] = {"tools": tools}
     if request.tool_choice != "auto":
-        body["tool_choice"] = _tool_choice(request.tool_choice, target)
+        body["tool_choice"] = _tool_choice(request.tool_choice, request.tools, target)
     if request.options.parallel_tool_calls is not UNSET:
         body["parallel_tool_calls"] = request.options.parallel_tool_calls
     return body
@@ -106,15 +122,32 @@ def _tools(request: Request, target: Target, notes: list[Note]) -> dict[str, Any
 def _tool(tool: Any, target: Target, notes: list[Note]) -> dict[str, Any]:
     if not isinstance(tool, ToolSpec):
         return dict(tool.data)
-    function: dict[str, Any] = {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
+    schema = _schema(tool, target, notes)
+    function: dict[str, Any] = {"name": tool.name, "description": tool.description, "parameters": schema}
     if tool.strict and target.quirks.accepts_strict:
         compiled = compile_schema(tool.input_schema, OPENAI_STRICT, f"tool {tool.name!r}")
         notes.extend(compiled.notes)
         function |= {"parameters": compiled.schema, "strict": True}
     elif tool.strict:
         notes.append(Note("dropped", f"strict of {tool.name!r}", "calls are not held to a schema here"))
-    mark = {} if target.cache_mark == "prompt_cache_breakpoint" else _cache_mark(tool.cache, target)
-    return {"type": "function", "function": function} | mark | tool.extra
+    return {"type": "function", "function": function} | _whole_mark(tool.cache, target, notes) | tool.extra
+
+
+def _schema(tool: ToolSpec, target: Target, notes: list[Note]) -> dict[str, Any]:
+    """What a tool takes, as it was given; without references where they are misread."""
+    if not target.quirks.inline_refs or b'"$ref"' not in write_json(tool.input_schema):
+        return tool.input_schema
+    compiled = compile_schema(tool.input_schema, INLINED, f"tool {tool.name!r}")
+    notes.extend(compiled.notes)
+    return compiled.schema
+
+
+def _whole_mark(mark: CacheMark | None, target: Target, notes: list[Note]) -> dict[str, Any]:
+    """A mark on a tool or a call, which are no parts: breakpoints stand on parts alone."""
+    if mark and target.cache_mark == "prompt_cache_breakpoint":
+        notes.append(Note("dropped", "cache mark of a tool or a call", "only parts of a message can be marked here"))
+        return {}
+    return _cache_mark(mark, target)
 
 
 def _cache_mark(mark: CacheMark | None, target: Target) -> dict[str, Any]:
@@ -127,12 +160,25 @@ def _cache_mark(mark: CacheMark | None, target: Target) -> dict[str, Any]:
             return {}
 
 
-def _tool_choice(choice: str, target: Target) -> Any:
+def _mark_end(messages: list[dict[str, Any]], mark: CacheMark, target: Target) -> None:
+    """Mark the last words of the prompt, unless they have a mark of their own."""
+    last = next((message for message in reversed(messages) if message.get("content")), None)
+    field = _cache_mark(mark, target)
+    if last is None or not field:
+        return
+    content = last["content"]
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    last["content"] = [*parts[:-1], field | parts[-1]]
+
+
+def _tool_choice(choice: str, tools: tuple[AnyTool, ...], target: Target) -> Any:
     if choice == "required":
         return target.quirks.required_choice
     if choice in ("auto", "none"):
         return choice
-    return {"type": "function", "function": {"name": choice}}
+    customs = [mapping(tool.data.get("custom")) for tool in tools if isinstance(tool, ProviderTool)]
+    kind = "custom" if any(custom.get("name") == choice for custom in customs) else "function"
+    return {"type": kind, kind: {"name": choice}}
 
 
 # A part of this kind holds fields of a whole message that the vocabulary has no word for (a speaker's name, say).
@@ -150,13 +196,26 @@ def _messages(message: Message, target: Target, notes: list[Note]) -> list[dict[
         else:
             parts.append(part)
     if message.role == "assistant":
-        return [_assistant(Message("assistant", tuple(parts)), target) | fields]
-    return [{"role": message.role, "content": _content(tuple(parts), target)} | fields]
+        return [_assistant(Message("assistant", tuple(parts)), target, notes) | fields]
+    if message.role == "system":
+        _check_words(parts)
+    return [{"role": message.role, "content": _content(tuple(parts), target, notes)} | fields]
 
 
-def _content(parts: tuple[Part, ...], target: Target) -> Any:
+def _check_words(parts: list[Part]) -> None:
+    for part in parts:
+        if isinstance(part, (Image, Audio, Document)):
+            raise Misuse(
+                f"Chat Completions takes only text from the system, not {_described(part)}: say it as the user"
+            )
+
+
+def _content(parts: tuple[Part, ...], target: Target, notes: list[Note]) -> Any:
     if len(parts) == 1 and isinstance(parts[0], Text) and not parts[0].cache:
         return parts[0].text
+    for part in parts:
+        if isinstance(part, Document) and (part.context or part.citations):
+            notes.append(Note("dropped", "context and citations of a document", "this wire has no place for them"))
     return [_content_part(part, target) for part in parts]
 
 
@@ -194,13 +253,14 @@ def _data_url(part: Image | Document) -> str:
     return f"data:{part.media_type};base64,{b64encode(part.data).decode()}"
 
 
-def _assistant(message: Message, target: Target) -> dict[str, Any]:
+def _assistant(message: Message, target: Target, notes: list[Note]) -> dict[str, Any]:
+    message = Message("assistant", tuple(_in_words(part, notes) for part in message.parts))
     refusals = [part.text for part in message.parts if isinstance(part, Text) and _is_refusal(part)]
     text = "".join(part.text for part in message.parts if isinstance(part, Text) and not _is_refusal(part))
-    calls = [_call(call) | _cache_mark(call.cache, target) for call in message.tool_calls]
+    calls = [_call(call) | _whole_mark(call.cache, target, notes) for call in message.tool_calls]
     wire: dict[str, Any] = {"role": "assistant", "content": text or (None if calls or refusals else "")}
-    if any(isinstance(part, OpaquePart) for part in message.parts):
-        said = [part for part in message.parts if isinstance(part, (Text, OpaquePart))]
+    said = [part for part in message.parts if isinstance(part, (Text, OpaquePart))]
+    if any(isinstance(part, OpaquePart) or (part.cache and target.cache_mark) for part in said):
         wire["content"] = [_content_part(part, target) for part in said if not _is_refusal(part)]
     if refusals:
         wire["refusal"] = "".join(refusals)
@@ -212,6 +272,19 @@ def _assistant(message: Message, target: Target) -> dict[str, Any]:
         if isinstance(part, Text) and part.opaque and "extra_content" in part.opaque.data:
             wire["extra_content"] = part.opaque.data["extra_content"]
     return wire | _reasoning(message, target)
+
+
+def _in_words(part: Part, notes: list[Note]) -> Part:
+    """What this wire cannot say for the model, in words: the transcript of a sound, the description of a picture."""
+    match part:
+        case Audio(opaque=None):
+            words = part.transcript or f"[{_described(part)}]"
+        case Image() | Document():
+            words = render_blocks_as_text([part])
+        case _:
+            return part
+    notes.append(Note("changed", f"{_described(part)} of the model", "this wire takes only its words"))
+    return Text(words)
 
 
 def _is_refusal(part: Text | OpaquePart) -> bool:

@@ -15,7 +15,7 @@ from ..arguments import arguments_text
 from ..decoder import StreamDecoder, decode_whole
 from ..failure import Complaint, api_error, complaint_in, read_count, refusal, stray_text
 from ..framing import Frame, SseFramer
-from ..reading import ANYTHING, mapping, read_json, sequence, string
+from ..reading import ANYTHING, mapping, read_json, sequence, string, write_json
 from ..scribe import Scribe
 from .growing import Growing, growing, is_growing
 from .items import real_id
@@ -59,6 +59,9 @@ _PIECES = {
 }
 _DELTAS = {f"{name}.delta": (kind, field) for name, (kind, field, _) in _PIECES.items()}
 _WHOLES = {f"{name}.done": piece for name, piece in _PIECES.items()}
+
+# What a response says of itself that is asked for and has no place of its own.
+FACTS = ("prompt_cache_diagnostics", "moderation")
 
 # Items that wait for an answer of ours though they are no function calls, and where each has its id.
 _AWAITED = {
@@ -124,6 +127,8 @@ class _Reader:
             self._read_piece(event, *_WHOLES[kind])
         elif kind in _ENDS:
             self._read_response(mapping(event.response), _ENDS[kind])
+        elif event.error and not kind.startswith("response."):
+            self._read_error(event)  # gateways leave the type out
 
     def read_body(self, body: bytes) -> None:
         response = mapping(read_json(ANYTHING, body, self._limits))
@@ -215,6 +220,9 @@ class _Reader:
         self._read_head(response)
         if tier := string(response.get("service_tier")):
             self.scribe.metadata["service_tier"] = tier
+        for name in FACTS:
+            if fact := mapping(response.get(name)):
+                self.scribe.metadata[name] = write_json(fact).decode()
         if counts := mapping(response.get("usage")):
             self._read_usage(counts)
         status = string(response.get("status")) or status
@@ -230,7 +238,8 @@ class _Reader:
             if place not in self._closed and (string(item.get("id")) or place) not in self._told:
                 self._close(place, item)
         for place, left in list(self._growing.items()):
-            self._close(place, left.first)
+            # The seal of an item that was never ended is not whole.
+            self._close(place, {name: value for name, value in left.first.items() if name != "encrypted_content"})
 
     def _read_usage(self, counts: Item) -> None:
         self.scribe.usage(read_usage(counts))

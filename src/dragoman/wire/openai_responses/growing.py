@@ -22,6 +22,7 @@ from .items import (
     reasoning_id,
     thought,
     thought_state,
+    whole_state,
 )
 
 __all__ = ["Growing", "growing", "is_growing"]
@@ -87,7 +88,7 @@ class _Message:
         self.add(field, place, whole[known.heard :] if known else whole)
 
     def close(self, item: Item) -> None:
-        after = self._before.id if self._before else ""
+        after = _id_of(self._before)
         heard = [{"type": "output_text"}] * len(self._said)
         contained = contents(item, after) or contents(item | {"content": heard}, after)
         # Some servers count on from item to item, so only the order of the numbers can be relied on.
@@ -98,7 +99,7 @@ class _Message:
             else:
                 self._end(next(numbers), content)
         if not contained:
-            self._scribe.part(OpaquePart("message", self._scribe.opaque(item)), self._place())
+            self._scribe.part(OpaquePart("message", self._scribe.opaque(whole_state(item, after))), self._place())
 
     def _place(self) -> int:
         place, self._held = self._held, -1
@@ -139,6 +140,7 @@ class _Reasoning:
         if scribe.inline is not None:
             scribe.inline.has_channel = True
         self._scribe = scribe
+        self._before = before
         self._index = scribe.start_thinking()
         self._field = ""  # what is shown: the reasoning itself or its summary, whichever comes first
         self._place = 0
@@ -160,7 +162,7 @@ class _Reasoning:
     def close(self, item: Item) -> None:
         self._write(thought(item, self._field)[self._written :])
         self.id = reasoning_id(item)
-        self._scribe.end(self._index, thought_state(item))
+        self._scribe.end(self._index, thought_state(item, _id_of(self._before)))
 
     def _write(self, text: str) -> None:
         self._written += len(text)
@@ -198,7 +200,7 @@ class _Call:
             self._open(item)
         field = CALL_INPUTS[item["type"]]
         self.add_rest(field, 0, arguments_text(item.get(field)))
-        self._scribe.mark_call(self, call_state(item, self._before.id if self._before else ""))
+        self._scribe.mark_call(self, call_state(item, _id_of(self._before)))
         self._scribe.end_call(self)
 
 
@@ -210,6 +212,7 @@ class _Whole:
     def __init__(self, scribe: Scribe, first: Item, before: "_Reasoning | None") -> None:
         self.first = first
         self._scribe = scribe
+        self._before = before
         self._index = scribe.place()
 
     def add(self, field: str, place: int, delta: str) -> None:
@@ -220,7 +223,12 @@ class _Whole:
 
     def close(self, item: Item) -> None:
         kind = string(item.get("type")) or "unknown"
-        self._scribe.part(OpaquePart(kind, self._scribe.opaque(item)), self._index)
+        state = whole_state(item, _id_of(self._before))
+        self._scribe.part(OpaquePart(kind, self._scribe.opaque(state)), self._index)
+
+
+def _id_of(reasoning: _Reasoning | None) -> str:
+    return reasoning.id if reasoning else ""
 
 
 _KINDS = {kind: grows for grows in (_Message, _Reasoning, _Call) for kind in grows.kinds}

@@ -12,7 +12,8 @@ On this wire an answer is a list of items, and the next request says it back ite
 Nothing is stored with the provider, so an id is worth sending only where the server finds all it
 expects beside it: a reasoning item is refused without the item it led to, and that item without its
 reasoning. So an item that follows a reasoning item remembers whom it followed (`after`), and where
-a message was edited and the two no longer stand together, every id of it is left out.
+a message was edited and the two no longer stand together, every id of it is left out. What a
+provider's own tool did is not read without its id, so where it followed reasoning it is left out whole.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,18 @@ from msgspec import Struct
 
 from ...errors import Misuse
 from ...exchange import Note
-from ...messages import Opaque, OpaquePart, Part, Text, Thinking, ToolCall
+from ...messages import (
+    Audio,
+    Document,
+    Image,
+    Opaque,
+    OpaquePart,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    render_blocks_as_text,
+)
 from ..arguments import arguments_text
 from ..reading import mapping, sequence, string
 
@@ -42,6 +54,7 @@ __all__ = [
     "request_items",
     "thought",
     "thought_state",
+    "whole_state",
 ]
 
 Item = dict[str, Any]
@@ -56,6 +69,19 @@ BETWEEN_THOUGHTS = "\n\n"
 
 _TEXT_TYPES = ("output_text", "input_text", "text")
 _OWN_FIELDS = frozenset({"message", "after", "refusal", "custom"})  # of a state, not of an item
+
+# Other items by what becomes of them where ids are left out: read without an id, or not at all.
+_KNOWN_WITHOUT_ID = frozenset({"apply_patch_call", "shell_call", "tool_search_call"})
+_NEEDS_ID = frozenset(
+    {
+        "code_interpreter_call",
+        "file_search_call",
+        "image_generation_call",
+        "mcp_call",
+        "mcp_list_tools",
+        "web_search_call",
+    }
+)
 
 # ── ids ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -128,10 +154,15 @@ def thought(item: Item, field: str = "") -> str:
     return ""
 
 
-def thought_state(item: Item) -> State:
+def thought_state(item: Item, after: str = "") -> State:
     """The item, unless it says nothing but the text that we have of it."""
     state = _facts(item, ())
-    return state if state.keys() - {"type", "summary"} else {}
+    return whole_state(state, after) if state.keys() - {"type", "summary"} else {}
+
+
+def whole_state(item: Item, after: str = "") -> State:
+    """The item, and whom it followed."""
+    return item | {"after": after} if after else item
 
 
 def reasoning_id(item: Item) -> str:
@@ -156,14 +187,14 @@ def parts_of(item: Item, after: str, issuer: str) -> list[Part]:
 
     kind = string(item.get("type"))
     if kind == "reasoning":
-        return [Thinking(thought(item), sealed(thought_state(item)))]
+        return [Thinking(thought(item), sealed(thought_state(item, after)))]
     if kind in CALL_INPUTS:
         arguments = arguments_text(item.get(CALL_INPUTS[kind])) or "{}"
         call_id, name = string(item.get("call_id")), string(item.get("name"))
         return [ToolCall(call_id, name, arguments, sealed(call_state(item, after)))]
     said = contents(item, after) if kind == "message" else []
     if not said:
-        return [OpaquePart(kind, Opaque(issuer, item))]
+        return [OpaquePart(kind, Opaque(issuer, whole_state(item, after)))]
     return [
         OpaquePart(content.kind, Opaque(issuer, content.state))
         if content.kind
@@ -175,19 +206,48 @@ def parts_of(item: Item, after: str, issuer: str) -> list[Part]:
 # ── parts to items ──────────────────────────────────────────────────────────────────────────────
 
 
-def request_items(parts: Sequence[Part], notes: list[Note]) -> list[Item]:
-    """What the model said, as it is said back to it."""
-    said = [part for part in parts if not isinstance(part, Thinking) or _can_go_back(part)]
+def request_items(parts: Sequence[Part], notes: list[Note], *, stored: bool = False) -> list[Item]:
+    """What the model said, as it is said back to it; `stored` where the provider keeps what an id refers to."""
+    parts = [_in_words(part, notes) for part in parts]
+    said = [part for part in parts if not isinstance(part, Thinking) or _can_go_back(part, notes, stored)]
+    together = _stand_together(said)
+    if not together:
+        said = [part for part in said if not _is_lost_without_id(part, notes)]
     while said and isinstance(said[-1], Thinking):
         said.pop()
         notes.append(Note("dropped", "reasoning at the end of a message", "it is refused without what it led to"))
     items = items_of(said)
-    return items if _stand_together(said) else [_without_ids(item) for item in items]
+    return items if together else [_without_ids(item) for item in items]
 
 
-def _can_go_back(part: Thinking) -> bool:
+def _in_words(part: Part, notes: list[Note]) -> Part:
+    """What this wire cannot say for the model (another one said it), in words."""
+    match part:
+        case Audio():
+            words = part.transcript or "[audio]"
+        case Image() | Document():
+            words = render_blocks_as_text([part])
+        case _:
+            return part
+    notes.append(Note("changed", f"{type(part).__name__} of the model", "this wire takes only its words"))
+    return Text(words)
+
+
+def _can_go_back(part: Thinking, notes: list[Note], stored: bool) -> bool:
     state = _state(part)
-    return bool(state.get("encrypted_content") or state.get("content"))
+    if state.get("encrypted_content") or state.get("content"):
+        return True
+    refers = bool(state.get("id"))
+    if refers and not stored:
+        notes.append(Note("dropped", "reasoning without its content", "it refers to something stored, and nothing is"))
+    return refers and stored
+
+
+def _is_lost_without_id(part: Part, notes: list[Note]) -> bool:
+    if not isinstance(part, OpaquePart) or part.kind not in _NEEDS_ID or "after" not in part.opaque.data:
+        return False
+    notes.append(Note("dropped", f"{part.kind} after reasoning", "it is refused without its reasoning"))
+    return True
 
 
 def _stand_together(parts: Sequence[Part]) -> bool:
@@ -196,11 +256,12 @@ def _stand_together(parts: Sequence[Part]) -> bool:
     return all(
         _state(part).get("after", "") == (reasoning_id(_state(before)) if isinstance(before, Thinking) else "")
         for before, part in pairs
-        if isinstance(part, (Text, ToolCall))
     )
 
 
 def _without_ids(item: Item) -> Item:
+    if item["type"] in _KNOWN_WITHOUT_ID:
+        return {name: value for name, value in item.items() if name != "id"}
     if item["type"] not in ("reasoning", "message", *CALL_INPUTS):
         return item
     return {name: value for name, value in item.items() if name not in ("id", "status")}
@@ -250,7 +311,7 @@ def _item(part: Part) -> Item:
     state = _state(part)
     match part:
         case Thinking() if state.get("type") == "reasoning":
-            return {"summary": []} | state
+            return {"summary": []} | _without_after(state)
         case Thinking():
             return {"type": "reasoning", "summary": [{"type": "summary_text", "text": part.text}] if part.text else []}
         case ToolCall():
@@ -258,9 +319,13 @@ def _item(part: Part) -> Item:
             kind = "custom_tool_call" if state.get("custom") else "function_call"
             return rest | {"type": kind, "call_id": part.id, "name": part.name, CALL_INPUTS[kind]: part.arguments}
         case OpaquePart():
-            return {"type": part.kind} | state
+            return {"type": part.kind} | _without_after(state)
         case _:
             raise Misuse(f"the Responses API cannot carry {type(part).__name__} in what a model said")
+
+
+def _without_after(state: State) -> Item:
+    return {name: value for name, value in state.items() if name != "after"}
 
 
 _ID_PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}

@@ -11,12 +11,12 @@ from ...effort import OFF
 from ...errors import Misuse
 from ...exchange import AnyTool, McpTool, Note, ProviderTool, Request, ToolSpec
 from ...http import HttpRequest
-from ...messages import Audio, Document, Image, Message, OpaquePart, Part, Text, ToolCall, ToolResult
+from ...messages import Audio, CacheMark, Document, Image, Message, OpaquePart, Part, Text, ToolCall, ToolResult
 from ...target import Target
 from ..reading import mapping, string, write_json
 from ..schema import OPENAI_STRICT, compile_schema
 from ..thinking import effort_word
-from .items import request_items
+from .items import CALL_INPUTS, request_items
 
 __all__ = ["encode_chat", "encode_count"]
 
@@ -25,11 +25,24 @@ Item = dict[str, Any]
 
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
 UNNAMED_FILE = "document"
-CACHE_BREAKPOINT = {"mode": "explicit"}
+# How long a mark holds: half an hour is what is given unasked, and the next step is half a day.
+CACHE_BREAKPOINTS: dict[CacheMark, Item] = {"5m": {"mode": "explicit"}, "1h": {"mode": "explicit", "ttl": "12h"}}
 
 # What the counting endpoint takes of `extra`.
 _COUNTED = frozenset(
-    {"conversation", "input", "personality", "previous_response_id", "reasoning", "text", "truncation"}
+    {
+        "conversation",
+        "input",
+        "instructions",
+        "parallel_tool_calls",
+        "personality",
+        "previous_response_id",
+        "reasoning",
+        "text",
+        "tool_choice",
+        "tools",
+        "truncation",
+    }
 )
 
 
@@ -40,6 +53,7 @@ def encode_chat(request: Request, target: Target, notes: list[Note]) -> HttpRequ
         "max_output_tokens": options.max_tokens,
         "temperature": options.temperature,
         "top_p": options.top_p,
+        "top_k": options.top_k,  # some servers take it; for others it is refused before
         "metadata": options.metadata,
         "service_tier": options.service_tier,
     }
@@ -81,15 +95,24 @@ def _prompt(request: Request, target: Target, notes: list[Note]) -> dict[str, An
     if instructions is not None:
         body["instructions"] = instructions
         messages = messages[1:]
-    body["input"] = _input(messages, target, notes)
+    body["input"] = _input(messages, target, notes, stored=_extra(request).get("store") is True)
     body |= _tools(request, target, notes)
     if options.parallel_tool_calls is not UNSET:
         body["parallel_tool_calls"] = options.parallel_tool_calls
-    if options.effort_level:
-        body["reasoning"] = _reasoning(options.effort_level, target)
+    if options.effort_level and (reasoning := _reasoning(options.effort_level, target, notes)):
+        body["reasoning"] = reasoning
     if options.response_schema is not UNSET:
         body["text"] = {"format": text_format(options.response_schema, target, notes)}
+    _note_lost_marks(request, target, notes)
     return body
+
+
+def _note_lost_marks(request: Request, target: Target, notes: list[Note]) -> None:
+    """Only what users and tools say can be marked; without any marks at all, that was said before."""
+    said = [part for message in request.messages if message.role == "assistant" for part in message.parts]
+    if target.cache_mark and any(getattr(each, "cache", None) for each in (*request.tools, *said)):
+        what = "cache marks on tools and on what the model said"
+        notes.append(Note("dropped", what, "this wire takes them only on what users and tools say"))
 
 
 def _instructions(messages: Sequence[Message], target: Target) -> str | None:
@@ -102,8 +125,11 @@ def _instructions(messages: Sequence[Message], target: Target) -> str | None:
             return None
 
 
-def _reasoning(level: int, target: Target) -> dict[str, Any]:
+def _reasoning(level: int, target: Target, notes: list[Note]) -> dict[str, Any]:
     word = effort_word(target.family, level)
+    if not word:
+        why = f"the {target.family.name} family has no word for it on this wire"
+        notes.append(Note("dropped", "effort", why))
     return ({"effort": word} if word else {}) | ({} if level == OFF else {"summary": "auto"})
 
 
@@ -196,19 +222,27 @@ def tool_choice(choice: str, tools: Sequence[AnyTool], target: Target) -> Any:
 # ── input ──
 
 
-def _input(messages: Sequence[Message], target: Target, notes: list[Note]) -> list[Item]:
+def _input(messages: Sequence[Message], target: Target, notes: list[Note], *, stored: bool) -> list[Item]:
     calls: dict[str, ToolCall] = {}
     items: list[Item] = []
     for message in messages:
         match message.role:
             case "assistant":
                 calls |= {call.id: call for call in message.tool_calls}
-                items += request_items(message.parts, notes)
+                items += _in_order(request_items(message.parts, notes, stored=stored), target, notes)
             case "tool":
                 items += [_tool_output(result, calls.get(result.id), target, notes) for result in message.tool_results]
             case role:
                 items.append({"role": role, "content": _content(message.parts, target, notes)})
     return items
+
+
+def _in_order(items: list[Item], target: Target, notes: list[Note]) -> list[Item]:
+    """What the model said in one turn, with the calls last where only that is accepted."""
+    ordered = sorted(items, key=lambda item: item["type"] in CALL_INPUTS) if target.quirks.calls_last else items
+    if ordered != items:
+        notes.append(Note("changed", "order of what the model said", "calls must come last here"))
+    return ordered
 
 
 def _content(parts: Sequence[Part], target: Target, notes: list[Note]) -> str | list[Item]:
@@ -229,16 +263,18 @@ def _content_part(part: Part, target: Target, notes: list[Note]) -> Item:
             if part.detail:
                 wire["detail"] = part.detail
         case Document():
-            wire = {"type": "input_file"} | _file(part, notes)
+            wire = {"type": "input_file"} | _file(part, notes) | (part.opaque.data if part.opaque else {})
         case OpaquePart():
             return {"type": part.kind} | part.opaque.data
         case Audio():
             raise Misuse("the Responses API does not take audio: use Chat Completions for it, or send a transcript")
         case _:
             raise Misuse(f"the Responses API cannot carry {type(part).__name__} in what a user said")
-    if part.cache and target.cache_mark:
-        wire["prompt_cache_breakpoint"] = CACHE_BREAKPOINT
-    return wire
+    return wire | _cache_mark(part.cache, target)
+
+
+def _cache_mark(mark: CacheMark | None, target: Target) -> Item:
+    return {"prompt_cache_breakpoint": CACHE_BREAKPOINTS[mark]} if mark and target.cache_mark else {}
 
 
 def _url(part: Image | Document) -> str:
@@ -262,9 +298,11 @@ def _tool_output(result: ToolResult, call: ToolCall | None, target: Target, note
     asked = call.opaque.data if call and call.opaque else {}
     kind = "custom_tool_call_output" if state.pop("custom", asked.get("custom")) else "function_call_output"
     output: Any = result.content
-    if result.blocks:
-        text = [{"type": "input_text", "text": result.content}] if result.content else []
+    mark = _cache_mark(result.cache, target)
+    if result.blocks or mark:
+        text = [{"type": "input_text", "text": result.content}] if result.content or not result.blocks else []
         output = text + [_content_part(block, target, notes) for block in result.blocks]
+        output[-1] |= mark
     # A call made by a program is answered to that program.
     caller = {"caller": asked["caller"]} if "caller" in asked else {}
     return caller | state | {"type": kind, "call_id": result.id, "output": output}

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-__all__ = ["ANTHROPIC", "BEDROCK", "GEMINI", "OLLAMA", "OPENAI_STRICT", "SchemaRules"]
+__all__ = ["ANTHROPIC", "BEDROCK", "GEMINI", "INLINED", "OLLAMA", "OLLAMA_TOOLS", "OPENAI_STRICT", "SchemaRules"]
 
 
 class SchemaRules(Struct, frozen=True, kw_only=True):
@@ -84,6 +84,13 @@ OLLAMA = SchemaRules(
     | _COUNTS
     | {"title", "const", "format", "pattern", "prefixItems", "additionalProperties", "default"},
     patterns=r"\^.*\$$",
+)
+# Of a tool's schema the server passes only these on to the model.
+OLLAMA_TOOLS = SchemaRules(name="Ollama tool", keeps=_EVERYWHERE)
+# No dialect but the language itself, without references: for those who take it all and misread `$ref`.
+INLINED = SchemaRules(
+    name="inlined",
+    keeps=OLLAMA.keeps | {"uniqueItems", "examples", "minProperties", "maxProperties"},
 )
 
 # ── the language itself, the same for every dialect ─────────────────────────────────────────────
