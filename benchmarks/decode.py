@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from dragoman.events import Event, fold
-from dragoman.families import family_of
+from dragoman.rules import family_of
 from dragoman.target import Target
 from dragoman.wire import wire_named
 

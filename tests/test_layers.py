@@ -19,7 +19,7 @@ LAYERS = [
     "errors", "limits", "nesting", "surrogates", "media", "effort", "usage", "secrets", "http",
     "arguments", "messages", "exchange", "embedding", "events", "target",
     # translation: pure functions between data and bytes
-    "wire", "families", "providers", "detection", "resolve",
+    "wire", "families", "rules", "providers", "detection", "resolve", "auth",
     # programs: nothing imports these
     "__main__",
 ]  # fmt: skip

@@ -81,6 +81,15 @@ def test_media_that_cannot_be_read_says_what_to_give(make, says):
         make()
 
 
+def test_a_data_url_is_the_bytes_it_holds():
+    assert Image(url="data:image/png;base64,YWJj") == Image(b"abc", "image/png")
+    assert Document(url="data:text/plain,a%20b") == Document(b"a b", "text/plain")
+    assert Image(PNG[:8] + b"x").media_type == Image(url="data:;base64,iVBORw0KGgp4").media_type == "image/png"
+    for broken in ("data:", "data:image/png;base64,", "data:image/png;base64,%%%"):
+        with pytest.raises(Misuse, match="Image has a data: URL without readable data"):
+            Image(url=broken)
+
+
 def test_blocks_become_text_where_only_text_is_taken():
     blocks = (Text("see:"), Image(PNG), Document(url="https://x/y.pdf", media_type="application/pdf"))
     assert (

@@ -1,11 +1,13 @@
 import pytest
 
+from dragoman.auth import find_key, sign
 from dragoman.detection import DETECTION, detect
 from dragoman.errors import Misuse
-from dragoman.families import FAMILIES, family_of
+from dragoman.families import FAMILIES
 from dragoman.http import HttpRequest
 from dragoman.providers import PROVIDERS
-from dragoman.resolve import find_key, resolve, resolve_embeddings, sign
+from dragoman.resolve import resolve, resolve_embeddings
+from dragoman.rules import family_of
 from dragoman.secrets import Secret
 from dragoman.wire import WIRES, wire_named
 from dragoman.wire.dialects import BODY_DIALECTS, EFFORT_DIALECTS
@@ -353,3 +355,18 @@ def test_instructions_between_the_turns_are_for_those_who_own_the_wire():
     assert all(resolve(f"claude-{name}", environ={}).family.system_anywhere for name in later)
     earlier = ("opus-4-7", "sonnet-4-6", "sonnet-5", "mythos-preview")
     assert not any(resolve(f"claude-{name}", environ={}).family.system_anywhere for name in earlier)
+
+
+def test_a_model_served_on_one_wire_only_is_spoken_to_on_that_at_home():
+    assert resolve("openai:gpt-5.5-pro", environ={}).wire == "openai-responses"
+    with pytest.raises(Misuse, match=r"is served only on 'openai-responses': leave wire= out"):
+        resolve("openai:gpt-5.5-pro", wire="openai-chat", environ={})
+    assert resolve("openrouter:openai/gpt-5.5-pro", environ={}).wire == "openai-chat"
+    assert resolve("openai:gpt-5.5-pro", base_url="http://localhost:9/v1", environ={}).wire == "openai-chat"
+
+
+def test_a_provider_may_have_other_quirks_on_another_wire():
+    chat, responses = (
+        resolve("deepseek:deepseek-v4-pro", wire=wire, environ={}) for wire in ("openai-chat", "openai-responses")
+    )
+    assert (chat.quirks.accepts_json_schema, responses.quirks.accepts_json_schema) == (False, True)

@@ -1,6 +1,11 @@
-"""What kind of file some bytes are, by how they begin."""
+"""Files by their bytes: what kind they are, by how they begin; and those that are written into a URL."""
 
-__all__ = ["media_type_of"]
+from base64 import b64decode
+from urllib.parse import unquote_to_bytes
+
+from .errors import Misuse
+
+__all__ = ["data_url", "media_type_of"]
 
 _BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -31,3 +36,16 @@ def media_type_of(data: bytes) -> str | None:
     if data[4:8] == b"ftyp":
         return "video/mp4"
     return None
+
+
+def data_url(url: str, kind: str) -> tuple[str, bytes]:
+    """The media type and the bytes in a `data:` URL; Misuse, naming what it was to be, where it holds none."""
+    header, comma, data = url.removeprefix("data:").partition(",")
+    media_type, _, coding = header.partition(";")
+    try:
+        found = b64decode(data, validate=True) if coding.endswith("base64") else unquote_to_bytes(data)
+    except ValueError:
+        found = b""
+    if not comma or not found:
+        raise Misuse(f"{kind} has a data: URL without readable data: write data:<type>;base64,<data>")
+    return media_type, found

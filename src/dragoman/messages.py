@@ -15,7 +15,7 @@ from msgspec.structs import force_setattr
 
 from .arguments import read_arguments
 from .errors import Misuse
-from .media import media_type_of
+from .media import data_url, media_type_of
 from .surrogates import clean
 
 __all__ = [
@@ -71,6 +71,8 @@ class _Media(Struct, frozen=True, omit_defaults=True, tag_field="type"):
 
     def __post_init__(self) -> None:
         kind = type(self).__name__
+        if self.url.startswith("data:"):
+            self._take_data_url(kind)
         sources = sum(1 for source in (self.data, self.url, self.file_id) if source)
         if sources != 1:
             raise Misuse(f"{kind} needs exactly one of data, url and file_id; it was given {sources}")
@@ -81,6 +83,13 @@ class _Media(Struct, frozen=True, omit_defaults=True, tag_field="type"):
                     f"{kind} of {len(self.data)} bytes is of no kind we can recognise: give media_type='…/…' with it"
                 )
             force_setattr(self, "media_type", found)
+
+    def _take_data_url(self, kind: str) -> None:
+        """A `data:` URL is no place but the bytes themselves; so every wire can carry it."""
+        media_type, data = data_url(self.url, kind)
+        force_setattr(self, "url", "")
+        force_setattr(self, "data", data)
+        force_setattr(self, "media_type", self.media_type or media_type)
 
 
 class Image(_Media, frozen=True, tag="image"):

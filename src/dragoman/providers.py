@@ -30,9 +30,11 @@ class Provider(Struct, frozen=True, kw_only=True):
     base_url_env: tuple[str, ...] = ()
     auth: Auth = "bearer"
     quirks: Quirks = Quirks()
+    quirks_on: Mapping[str, Quirks] = {}  # other quirks on one of its wires
     routes: tuple[tuple[tuple[str, ...], str], ...] = ()
     wire_elsewhere: str = ""  # what to speak when the address is not this provider's own
     is_local: bool = False  # runs on the user's machine: no key needed
+    below_base_url: str = ""  # what the variable's address lacks
     needs_address: str = ""  # the address holds a part only the user knows: what to give
     embeddings: str = ""  # the shape of its embeddings, where it has them
     embeddings_url: str = ""  # their address, where it is not that of the preferred wire
@@ -112,9 +114,9 @@ _ROWS = (
             effort_dialect="thinking_switch",
             accepts_strict=False,
             accepts_json_schema=False,
-            calls_last=True,
             reasoning_echo="always",
         ),
+        quirks_on={"openai-responses": Quirks(accepts_strict=False, calls_last=True)},
     ),
     Provider(
         name="fireworks",
@@ -253,6 +255,7 @@ _ROWS = (
         wires={"openai-responses": "", "openai-chat": ""},
         keys=("AZURE_OPENAI_API_KEY",),
         base_url_env=("AZURE_OPENAI_ENDPOINT",),
+        below_base_url="/openai/v1",
         needs_address="https://<resource>.openai.azure.com/openai/v1",
         auth="api-key",
         quirks=Quirks(call_id_shape="upto_40", embeddings_base64=True, cache_mark="prompt_cache_breakpoint"),

@@ -1,4 +1,4 @@
-"""A model's name, an address and an environment made into a Target and a key.
+"""A model's name, an address and an environment made into a Target.
 
 The environment comes in as a mapping: nothing here reads it by itself.
 """
@@ -11,16 +11,13 @@ from msgspec.structs import replace
 
 from .detection import detect, provider_row
 from .errors import Misuse
-from .families import family_of, plain_name
-from .http import HttpRequest
 from .limits import DEFAULT_LIMITS, Limits
-from .providers import PROVIDERS, Auth, Provider
-from .secrets import Secret
-from .target import Family, Target
+from .providers import PROVIDERS, Provider
+from .rules import family_of, family_on, plain_name
+from .target import Target
 
-__all__ = ["Address", "find_key", "resolve", "resolve_embeddings", "sign"]
+__all__ = ["Address", "resolve", "resolve_embeddings"]
 
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "[::1]"})
 _DEFAULT_REGION = "us-east-1"
 
 
@@ -50,14 +47,25 @@ def resolve(
         model=own,
         wire=wire,
         base_url=url.rstrip("/"),
-        family=_on_wire(family_of(own, wire), wire),
-        quirks=provider.quirks,
+        family=family_on(own, wire),
+        quirks=provider.quirks_on.get(wire, provider.quirks),
         limits=limits,
         headers=provider.headers,
     )
 
 
 def _wire(provider: Provider, model: str, wanted: str | None, address: Address) -> str:
+    wire = _chosen_wire(provider, model, wanted, address)
+    must = family_of(model, wire).wants
+    at_home = not address.url or _same_host(provider, address.url)
+    if must in ("", wire) or must not in provider.wires or not at_home:
+        return wire  # who else serves the model has rules of its own
+    if wanted is not None:
+        raise Misuse(f"{model!r} is served only on {must!r}: leave wire= out")
+    return must
+
+
+def _chosen_wire(provider: Provider, model: str, wanted: str | None, address: Address) -> str:
     if not provider.wires:
         raise Misuse(f"{provider.name} serves only embeddings here; ask another provider to chat")
     if wanted is not None:
@@ -111,42 +119,6 @@ def _on_that_wire(provider: Provider, wire: str, address: Address) -> str:
     return url if not url or address.source == "argument" or url.endswith(below) else url + below
 
 
-def _on_wire(family: Family, wire: str) -> Family:
-    """The family as it is on this wire: without words of effort that only another takes, and on Converse
-    without what only some makers have there: cache points, instructions in between, a field for effort.
-    """
-    words = tuple(word for word in family.efforts if family.efforts_only_on.get(word, wire) == wire)
-    family = replace(family, efforts=words)
-    if wire == "ollama":
-        return _on_ollama(family)
-    if wire == "anthropic-messages" and family.body_style != "claude":
-        return replace(family, system_anywhere=False)  # those who imitate this wire know no such role
-    if wire != "bedrock-converse" or family.body_style == "claude":
-        return family
-    return replace(
-        family,
-        caches=family.caches and family.body_style == "nova",
-        thinking=family.thinking if family.body_style else "none",
-        system_anywhere=False,
-    )
-
-
-def _on_ollama(family: Family) -> Family:
-    """The family where the server itself samples, and holds any model to a schema: what other hosts refuse is
-    accepted. Thinking is only on or off, but for families that are told how hard to think in a word.
-    """
-    family = replace(
-        family,
-        refuses=frozenset(),
-        refuses_while_thinking=frozenset(),
-        schema_modes=("native", "tool", "prompted"),
-        schema_with_tools=True,
-    )
-    if family.thinking == "none" and family.thinks_unasked:
-        family = replace(family, thinking="toggle", can_stop_thinking=True)
-    return replace(family, efforts=()) if family.thinking == "toggle" else family
-
-
 def _address(provider: Provider, base_url: str | None, environ: Mapping[str, str]) -> Address:
     if base_url:
         return Address(_checked(base_url), "argument")
@@ -169,9 +141,8 @@ def _from_environment(provider: Provider, value: str) -> str:
             else f"{value}:{urlsplit(next(iter(provider.wires.values()))).port}"
         )
         return f"http://{host}"
-    if provider.name == "azure" and not value.rstrip("/").endswith("/openai/v1"):
-        return f"{value.rstrip('/')}/openai/v1"
-    return value
+    below, url = provider.below_base_url, value.rstrip("/")
+    return url if url.endswith(below) else url + below
 
 
 def _checked(url: str) -> str:
@@ -184,49 +155,3 @@ def _checked(url: str) -> str:
 def _filled(url: str, environ: Mapping[str, str]) -> str:
     region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or _DEFAULT_REGION
     return url.replace("{region}", region)
-
-
-def find_key(
-    provider_name: str, *, api_key: str | None = None, base_url: str | None = None, environ: Mapping[str, str]
-) -> Secret | None:
-    """The key to use, or None where none is needed; Misuse that names the variable where one is missing.
-
-    A key from the environment belongs to the provider's own address, or to the one the environment
-    itself names: with an address given by argument the key must be given too.
-    """
-    provider = provider_row(provider_name)
-    if api_key:
-        return Secret(api_key)
-    if base_url and not _is_loopback(base_url):
-        raise Misuse(
-            f"base_url was given by argument, so the key must be too: pass api_key= "
-            f"(a key from the environment goes only to {provider.name}'s own address)"
-        )
-    if not base_url:
-        for variable in provider.keys:
-            if value := environ.get(variable):
-                return Secret(value)
-    if base_url or provider.is_local or provider.auth in ("none", "aws"):
-        return None
-    raise Misuse(f"no key for {provider.name}: set {' or '.join(provider.keys)}, or pass api_key=")
-
-
-def _is_loopback(url: str) -> bool:
-    return urlsplit(url).hostname in _LOOPBACK
-
-
-_AUTH_HEADERS: dict[Auth, tuple[str, str]] = {
-    "bearer": ("authorization", "Bearer {}"),
-    "aws": ("authorization", "Bearer {}"),  # a Bedrock API key; signed requests are made elsewhere
-    "x-api-key": ("x-api-key", "{}"),
-    "x-goog-api-key": ("x-goog-api-key", "{}"),
-    "api-key": ("api-key", "{}"),
-}
-
-
-def sign(request: HttpRequest, provider: Provider, key: Secret | None) -> HttpRequest:
-    """The request with the key shown as this provider wants it."""
-    if key is None or provider.auth == "none":
-        return request
-    name, form = _AUTH_HEADERS[provider.auth]
-    return request.with_headers((name, form.format(key.reveal())))

@@ -9,9 +9,9 @@ from types import ModuleType
 from dragoman.errors import DragomanError
 from dragoman.events import Event, Failed, fold
 from dragoman.exchange import Response
-from dragoman.families import family_of
 from dragoman.http import HttpResponse
 from dragoman.providers import PROVIDERS
+from dragoman.rules import family_of
 from dragoman.target import Quirks, Target
 
 from .corpus import Exchange

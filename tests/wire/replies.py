@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from dragoman.families import family_of
+from dragoman.rules import family_of
 from dragoman.target import Target
 
 JsonObject = dict[str, Any]

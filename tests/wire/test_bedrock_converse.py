@@ -139,7 +139,7 @@ def test_effort_is_said_in_the_words_of_the_family(family, effort, told):
 def test_a_budget_of_thought_stays_below_the_answer():
     told = fields(target(**CLAUDE, thinking="budget"), effort="high", max_tokens=3000)
 
-    assert told["thinking"]["budget_tokens"] == 2999
+    assert told["thinking"]["budget_tokens"] == 2249
 
 
 def test_an_effort_that_has_no_field_is_noted():

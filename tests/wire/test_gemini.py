@@ -123,7 +123,7 @@ def test_no_effort_is_the_weakest_word_where_there_is_none_for_it_and_that_is_no
 def test_a_budget_leaves_room_for_the_answer():
     family = {"thinking": "budget", "budgets": (128, 32000)}
     body = encoded(to=target(**family), options=Options(effort="high", max_tokens=1000))
-    assert body["generationConfig"]["thinkingConfig"]["thinkingBudget"] == 999
+    assert body["generationConfig"]["thinkingConfig"]["thinkingBudget"] == 749
 
 
 def test_extra_is_merged_into_what_is_there():

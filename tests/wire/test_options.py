@@ -210,6 +210,7 @@ def test_whether_a_model_thinks():
         ((ToolSpec("bad name"),), "auto", "tool name 'bad name' is not accepted by openai: it must match"),
         ((TOOL, TOOL), "auto", "two tools are named 'look'"),
         ((TOOL,), "lok", "tool_choice 'lok' is no tool of this request: look"),
+        ((), "required", "tool_choice 'required' needs tools"),
     ],
 )
 def test_tools_that_cannot_be_sent_are_named(tools, choice, says):

@@ -166,6 +166,8 @@ def _check_tools(request: Request, target: Target) -> None:
             raise Misuse(f"tool name {name!r} is not accepted by {target.provider}: it must match {shape}")
         if names.count(name) > 1:
             raise Misuse(f"two tools are named {name!r}: give each a name of its own")
+    if request.tool_choice not in ("auto", "none") and not request.tools:
+        raise Misuse(f"tool_choice {request.tool_choice!r} needs tools: this request has none")
     others = [name for tool in request.tools for name in _other_names(tool)]
     if request.tool_choice not in ("auto", "none", "required", *names, *others) and names:
         raise Misuse(f"tool_choice {request.tool_choice!r} is no tool of this request: {', '.join(names)}")

@@ -27,10 +27,10 @@ def effort_level(word: str | None) -> int:
 
 
 def thinking_budget(family: Family, level: int, most: int | None = None) -> int:
-    """Tokens of thought for a level, within the family's bounds and below `most`."""
+    """Tokens of thought for a level, within the family's bounds; a quarter of `most` is left for the answer."""
     low, high = family.budgets or (1_024, 32_768)
     if most is not None:
-        high = min(high, most - 1)
+        high = min(high, most - most // 4 - 1)
     return max(low, min(high, _BUDGETS[level]))
 
 

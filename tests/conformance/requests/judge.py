@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from dragoman import wire
 from dragoman.errors import Misuse
 from dragoman.exchange import Note, Request
-from dragoman.families import family_of
 from dragoman.providers import PROVIDERS
+from dragoman.rules import family_of
 from dragoman.target import Quirks, Target
 
 from ..corpus import Exchange
