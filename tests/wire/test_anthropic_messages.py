@@ -421,7 +421,7 @@ def test_a_budget_stays_below_the_limit_of_tokens():
         "type": "enabled",
         "budget_tokens": 8_192,
     }
-    assert asked(target=family, effort="medium", max_tokens=2_000)["thinking"]["budget_tokens"] == 1_999
+    assert asked(target=family, effort="medium", max_tokens=2_000)["thinking"]["budget_tokens"] == 1_499
 
 
 def test_thinking_that_does_not_fit_is_left_out_and_noted():
