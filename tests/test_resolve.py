@@ -10,7 +10,7 @@ from dragoman.resolve import resolve, resolve_embeddings
 from dragoman.rules import family_of
 from dragoman.secrets import Secret
 from dragoman.wire import WIRES, wire_named
-from dragoman.wire.dialects import BODY_DIALECTS, EFFORT_DIALECTS
+from dragoman.wire.dialects import EFFORT_DIALECTS
 from dragoman.wire.embeddings import embeddings_named
 from dragoman.wire.ids import CALL_ID_SHAPES
 from dragoman.wire.thinking import _RANKS
@@ -32,7 +32,6 @@ def test_a_row_names_only_things_that_exist(row):
     assert all(wire in row.wires for _, wire in row.routes)
     assert row.wire_elsewhere in ("", *row.wires)
     assert row.quirks.effort_dialect in EFFORT_DIALECTS
-    assert set(row.quirks.body_dialects) <= set(BODY_DIALECTS)
     assert row.quirks.call_id_shape in ("", *CALL_ID_SHAPES)
     assert all(url.startswith("https://") or row.is_local or not url for url in row.wires.values())
     assert row.keys or row.is_local

@@ -86,7 +86,6 @@ class Quirks(Struct, frozen=True, kw_only=True):
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
     inline_refs: bool = False  # `$ref` in a tool's schema is misread
     call_id_shape: str = ""  # a named shape of tool-call id, see wire/ids.py
-    body_dialects: tuple[str, ...] = ()
     embeddings_base64: bool = False  # vectors may be asked for in a compact form
     embedding_dimensions_field: str = "dimensions"
     embedding_packing: Literal["float32", "int8"] = "float32"  # the numbers in a vector that comes as base64

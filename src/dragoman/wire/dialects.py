@@ -1,7 +1,7 @@
 """Named adjustments that a provider's row may ask for, where no quirk field can say it.
 
-A dialect is a pure function; the row lists its name. `EFFORT_DIALECTS` say how hard to think in
-the words of one API, `BODY_DIALECTS` reshape a finished Chat Completions body.
+A dialect is a pure function; the row names it. `EFFORT_DIALECTS` say how hard to think in the words
+of one API.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from ..effort import OFF
 from ..target import Family
 from .thinking import effort_word
 
-__all__ = ["BODY_DIALECTS", "EFFORT_DIALECTS"]
+__all__ = ["EFFORT_DIALECTS"]
 
 Body = dict[str, Any]
 
@@ -83,18 +83,4 @@ EFFORT_DIALECTS: dict[str, Callable[[Family, int], Body]] = {
     "thinking_switch": _thinking_switch,
     "reasoning_switch": _reasoning_switch,
     "template_switch": _template_switch,
-}
-
-
-def _flat_content(body: Body) -> Body:
-    """Text parts joined into one string, for servers that take no lists where no media stands."""
-    for message in body["messages"]:
-        content = message.get("content")
-        if isinstance(content, list) and all(part.get("type") == "text" for part in content):
-            message["content"] = "".join(part["text"] for part in content)
-    return body
-
-
-BODY_DIALECTS: dict[str, Callable[[Body], Body]] = {
-    "flat_content": _flat_content,
 }

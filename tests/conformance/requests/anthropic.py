@@ -83,11 +83,6 @@ RULES = (
     *NOTHING_SAID,
     Rule("no instructions", "an empty system prompt instructs nothing", both(less("system", "", []))),
     Rule(
-        "no output_config",
-        "an empty object asks for nothing; it keeps our own word of effort out",
-        both(less("output_config", {})),
-    ),
-    Rule(
         "text as a list",
         "a text by itself is short for a list of one text block",
         both(at("system", _listed), at("messages[].content", _listed), at("messages[].content[].content", _listed)),

@@ -25,7 +25,7 @@ from ...messages import (
     render_blocks_as_text,
 )
 from ...target import Target
-from ..dialects import BODY_DIALECTS, EFFORT_DIALECTS
+from ..dialects import EFFORT_DIALECTS
 from ..reading import mapping, sequence, string, write_json
 from ..schema import INLINED, OPENAI_STRICT, compile_schema
 from ..thinking import effort_level, effort_word
@@ -43,8 +43,6 @@ def encode_chat(request: Request, target: Target, notes: list[Note]) -> HttpRequ
     if request.options.cache:
         _mark_end(body["messages"], "1h" if request.options.cache == "1h" else "5m", target)
     body |= _tools(request, target, notes)
-    for name in target.quirks.body_dialects:
-        body = BODY_DIALECTS[name](body)
     if request.options.extra is not UNSET:
         body |= request.options.extra
     return HttpRequest(
