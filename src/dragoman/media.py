@@ -1,7 +1,6 @@
 """Files by their bytes: what kind they are, by how they begin; and those that are written into a URL."""
 
-from base64 import b64decode
-from urllib.parse import unquote_to_bytes
+from binascii import a2b_base64
 
 from .errors import Misuse
 
@@ -40,10 +39,12 @@ def media_type_of(data: bytes) -> str | None:
 
 def data_url(url: str, kind: str) -> tuple[str, bytes]:
     """The media type and the bytes in a `data:` URL; Misuse, naming what it was to be, where it holds none."""
+    from urllib.parse import unquote_to_bytes  # slow to import, seldom needed
+
     header, comma, data = url.removeprefix("data:").partition(",")
     media_type, _, coding = header.partition(";")
     try:
-        found = b64decode(data, validate=True) if coding.endswith("base64") else unquote_to_bytes(data)
+        found = a2b_base64(data, strict_mode=True) if coding.endswith("base64") else unquote_to_bytes(data)
     except ValueError:
         found = b""
     if not comma or not found:
