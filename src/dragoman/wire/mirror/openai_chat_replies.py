@@ -8,19 +8,6 @@ from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import (
-    ApiError,
-    DragomanError,
-    Filtered,
-    InvalidResponse,
-    Misuse,
-    Overloaded,
-    RateLimited,
-    Timeout,
-    TooLong,
-    Unauthorized,
-    Unreachable,
-)
 from ...events import (
     Event,
     Failed,
@@ -41,6 +28,7 @@ from ...exchange import FinishReason, Response
 from ...messages import Audio, Message, Opaque, Part, Text, Thinking, ToolCall
 from ...usage import Usage
 from ..reading import write_json
+from .openai_errors import encode_error
 
 __all__ = ["StreamEncoder", "encode_error", "encode_reply"]
 
@@ -237,31 +225,3 @@ _WRITERS: dict[type[Any], Callable[[StreamEncoder, Any], bytes]] = {
     Finished: StreamEncoder._finished,
     Failed: StreamEncoder._failed,
 }
-
-# ── errors ──────────────────────────────────────────────────────────────────────────────────────
-
-# What each of our errors is on this wire: status, type, code. The narrower class stands first.
-_ERRORS: tuple[tuple[type[DragomanError], int, str, str], ...] = (
-    (Misuse, 400, "invalid_request_error", "invalid_value"),
-    (Unauthorized, 401, "authentication_error", "invalid_api_key"),
-    (RateLimited, 429, "rate_limit_error", "rate_limit_exceeded"),
-    (Overloaded, 503, "server_error", "server_is_overloaded"),
-    (TooLong, 400, "invalid_request_error", "context_length_exceeded"),
-    (Filtered, 400, "invalid_request_error", "content_filter"),
-    (ApiError, 502, "api_error", ""),
-    (Timeout, 504, "server_error", "timeout"),
-    (Unreachable, 502, "server_error", "unreachable"),
-    (InvalidResponse, 502, "server_error", "invalid_response"),
-    (DragomanError, 500, "server_error", ""),
-)
-
-
-def encode_error(error: DragomanError) -> tuple[int, bytes]:
-    """Status and body of an error in this wire's envelope."""
-    status, type_word, code = next(row[1:] for row in _ERRORS if isinstance(error, row[0]))
-    if type(error) is ApiError:
-        type_word, code = error.type or type_word, error.code or code
-    if isinstance(error, ApiError) and error.status is not None and 400 <= error.status < 600:
-        status = error.status
-    complaint = {"message": error.message, "type": type_word, "param": None, "code": code or None}
-    return status, write_json({"error": complaint})

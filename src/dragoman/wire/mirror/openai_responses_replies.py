@@ -10,20 +10,6 @@ from typing import Any
 
 import msgspec
 
-from ...errors import (
-    ApiError,
-    DragomanError,
-    Filtered,
-    InvalidOption,
-    InvalidResponse,
-    Misuse,
-    Overloaded,
-    RateLimited,
-    Timeout,
-    TooLong,
-    Unauthorized,
-    Unreachable,
-)
 from ...events import (
     Event,
     Failed,
@@ -46,6 +32,7 @@ from ...usage import Usage
 from ..openai_responses.answer import FACTS, FINISH_REASONS
 from ..openai_responses.items import complete, items_of, made_up
 from ..reading import write_json
+from .openai_errors import complaint, encode_error
 
 __all__ = ["StreamEncoder", "encode_error", "encode_reply"]
 
@@ -303,7 +290,7 @@ class StreamEncoder:
 
     def _failed(self, event: Failed) -> bytes:
         response = _response(self._begin, self._output(), self._usage, self._created)
-        error = {name: value for name, value in _complaint(event.error).items() if name in ("code", "message")}
+        error = {name: value for name, value in complaint(event.error).items() if name in ("code", "message")}
         response |= {"status": "failed", "error": error | {"code": error["code"] or "server_error"}}
         return self._frame("response.failed", response=response)
 
@@ -338,38 +325,3 @@ _WRITERS: dict[type[Any], Callable[[StreamEncoder, Any], bytes]] = {
     Finished: StreamEncoder._finished,
     Failed: StreamEncoder._failed,
 }
-
-# ── errors ──────────────────────────────────────────────────────────────────────────────────────
-
-# The first class that an error is decides; errors of the provider that are none of these keep their status.
-_ERRORS: tuple[tuple[type[DragomanError], int, str, str], ...] = (
-    (TooLong, 400, "invalid_request_error", "context_length_exceeded"),
-    (Filtered, 400, "invalid_request_error", "content_policy_violation"),
-    (Unauthorized, 401, "invalid_request_error", "invalid_api_key"),
-    (RateLimited, 429, "rate_limit_error", "rate_limit_exceeded"),
-    (Overloaded, 503, "server_error", "server_is_overloaded"),
-    (Misuse, 400, "invalid_request_error", ""),
-    (Timeout, 504, "server_error", "timeout"),
-    (Unreachable, 502, "server_error", "bad_gateway"),
-    (InvalidResponse, 502, "server_error", "bad_gateway"),
-)
-
-
-def encode_error(error: DragomanError) -> tuple[int, bytes]:
-    """Status and body of an error in this wire's envelope."""
-    return _kind(error)[0], write_json({"error": _complaint(error)})
-
-
-def _complaint(error: DragomanError) -> Item:
-    _, kind, code = _kind(error)
-    param = error.option if isinstance(error, InvalidOption) else None
-    return {"message": error.message, "type": kind, "param": param, "code": code or None}
-
-
-def _kind(error: DragomanError) -> tuple[int, str, str]:
-    for kind, status, word, code in _ERRORS:
-        if isinstance(error, kind):
-            return (403 if error.status == 403 else status), word, code
-    status = error.status or 500
-    word = "invalid_request_error" if status < 500 else "server_error"
-    return (status, error.type or word, error.code) if isinstance(error, ApiError) else (status, word, "")
