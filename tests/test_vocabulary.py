@@ -17,6 +17,7 @@ from dragoman.messages import Message
 from dragoman.nesting import too_deep
 from dragoman.secrets import Secret
 from dragoman.usage import Usage, token_count
+from dragoman.wire.thinking import budget_level, effort_level
 
 # ── usage ──
 
@@ -154,3 +155,20 @@ def test_a_wide_text_is_not_deep():
 def test_an_unclosed_text_counts_what_is_open():
     assert too_deep(b"[" * 65, 64)
     assert too_deep(b"[[],[]," * 65, 64)
+
+
+# ── effort, back from a provider's words ──
+
+
+def test_budgets_and_words_come_back_as_levels():
+    assert [budget_level(tokens) for tokens in (0, 1_024, 8_000, 20_000, 60_000)] == [-1, 1, 2, 3, 4]
+    assert [effort_level(word) for word in ("none", "minimal", "low", "medium", "high", "xhigh", "max")] == [
+        -1,
+        1,
+        1,
+        2,
+        3,
+        4,
+        4,
+    ]
+    assert effort_level("nonsense") == effort_level(None) == 0

@@ -1,9 +1,9 @@
 import pytest
 
-from dragoman.errors import ApiError, Filtered, Overloaded, RateLimited, TooLong, Unauthorized
+from dragoman.errors import ApiError, Filtered, InvalidResponse, Overloaded, RateLimited, TooLong, Unauthorized
 from dragoman.http import HttpResponse
 from dragoman.target import Family, Target
-from dragoman.wire.failure import Complaint, api_error, complaint_in, retry_after
+from dragoman.wire.failure import Complaint, api_error, complaint_in, read_count, retry_after
 
 FIREWORKS = Target(
     provider="fireworks", model="owl-2", wire="openai-chat", base_url="https://x", family=Family(name="owl")
@@ -129,3 +129,28 @@ BODIES = [
 def test_the_facts_are_found_in_every_shape_of_body(body, facts):
     found = complaint_in(body)
     assert (found.message, found.type, found.code) == facts
+
+
+@pytest.mark.parametrize(("code", "status"), [("399", None), ("400", 400), ("599", 599), ("600", None), ("x", None)])
+def test_a_code_is_a_status_only_where_it_could_be_one(code, status):
+    assert error(code=code).status == status
+
+
+@pytest.mark.parametrize(
+    ("claim", "status"), [(399, None), (400, 400), (599, 599), (600, None), ("400", None), (True, None)]
+)
+def test_a_status_in_a_body_is_looked_at(claim, status):
+    assert complaint_in({"error": {"message": "m", "status_code": claim}}).status == status
+    assert complaint_in({"error": {"message": "m", "status": claim}}).status == status
+
+
+def test_no_wait_at_all_may_be_asked_for():
+    assert retry_after(HttpResponse(status=429, headers=(("retry-after", "0"),))) == 0
+
+
+def test_a_count_is_read_and_an_error_in_its_place_is_raised():
+    assert read_count(b'{"input_tokens":7}', "input_tokens", FIREWORKS) == 7
+    with pytest.raises(ApiError, match="fireworks: no"):
+        read_count(b'{"error":{"message":"no"}}', "input_tokens", FIREWORKS)
+    with pytest.raises(InvalidResponse, match="no count of tokens"):
+        read_count(b'{"input_tokens":-7}', "input_tokens", FIREWORKS)

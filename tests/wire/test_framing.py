@@ -190,3 +190,42 @@ def test_a_long_element_in_small_pieces_is_searched_once():
     for _ in range(2_000):
         subject.feed(b"x" * 10)
         assert subject._searched == len(subject._held)
+
+
+def padded(kind, size):
+    """One event of exactly that many bytes, as its framing counts them, and the bytes that bring it."""
+    if kind is EventStreamFramer:
+        return message(b"x" * (size - 16))
+    if kind is JsonArrayFramer:
+        return b'[{"a":"' + b"x" * (size - 8) + b'"}]'
+    return b"data: " + b"x" * (size - 6) + kind.delimiter
+
+
+@pytest.mark.parametrize("kind", [SseFramer, JsonLinesFramer, JsonArrayFramer, EventStreamFramer])
+def test_the_limit_is_the_same_to_the_byte_however_an_event_comes(kind):
+    for cut in (lambda data: [data], bytewise):
+        fits, beyond = kind(SMALL), kind(SMALL)
+        assert len(all_of(fits, *cut(padded(kind, 32)))) == 1
+        assert fits.fault is None
+        assert all_of(beyond, *cut(padded(kind, 33))) == []
+        assert beyond.fault is not None
+
+
+def test_elements_of_an_array_are_forgotten_once_given():
+    framer = JsonArrayFramer()
+    framer.feed(b"[" + b'{"a":1},' * 1_000)
+    assert len(framer._held) == 0
+    assert framer.feed(b'{"b":') == []
+    assert framer.feed(b"2}") == [Frame(b'{"b":2}')]
+
+
+def test_headers_that_never_repeat_are_not_all_remembered():
+    framer = EventStreamFramer()
+    for n in range(200):
+        framer.feed(message(event_type=f"kind-{n}"))
+    assert 0 < len(framer._seen) <= 64
+
+
+def test_a_payload_beside_an_error_in_the_headers_is_kept():
+    frames = EventStreamFramer().feed(message(b'{"x":1}', message_type="error", error_message="so it is"))
+    assert frames == [Frame(b'{"x":1}', "", True)]

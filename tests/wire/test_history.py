@@ -215,3 +215,8 @@ def test_a_failure_that_cannot_be_marked_is_noted():
     assert fitted(*turn, target=OPENAI)[1] == [
         "dropped is_error of a result: this wire has no such mark; its text must say so"
     ]
+
+
+def test_words_beside_a_result_are_the_users():
+    history, _ = fitted(Message.assistant(ToolCall("a", "f")), Message("tool", (ToolResult("a", "1"), Text("note"))))
+    assert history[1:] == (Message.tool(ToolResult("a", "1")), Message.user("note"))

@@ -188,3 +188,26 @@ def test_a_note_is_said_once():
     writer.note(Note("ignored", "x", "y"))
     writer.note(Note("ignored", "x", "y"))
     assert len(finished(writer).notes) == 1
+
+
+def test_an_empty_piece_says_nothing():
+    writer = scribe()
+    index = writer.start_text()
+    writer.add_text(index, "")
+    writer.text("")
+    writer.thinking("")
+    assert len(writer.take()) == 1
+
+
+def test_an_answer_without_a_model_is_of_the_model_asked():
+    assert finished(scribe()).model == "owl-2"
+    writer = scribe()
+    writer.model = "owl-2-0101"
+    assert finished(writer).model == "owl-2-0101"
+
+
+def test_notes_are_bounded():
+    writer = scribe()
+    for n in range(1_000):
+        writer.note(Note("ignored", str(n), "flood"))
+    assert len(finished(writer).notes) == 256
