@@ -229,3 +229,12 @@ def test_headers_that_never_repeat_are_not_all_remembered():
 def test_a_payload_beside_an_error_in_the_headers_is_kept():
     frames = EventStreamFramer().feed(message(b'{"x":1}', message_type="error", error_message="so it is"))
     assert frames == [Frame(b'{"x":1}', "", True)]
+
+
+@pytest.mark.parametrize(("total", "headers"), [(0, 0), (15, 0), (20, 8), (16, 1)])
+def test_a_message_that_claims_less_than_it_must_be_is_refused(total, headers):
+    prelude = struct.pack("!II", total, headers)
+    framer = EventStreamFramer()
+
+    assert framer.feed(prelude + struct.pack("!I", zlib.crc32(prelude)) + bytes(40)) == []
+    assert "claims" in str(framer.fault)
